@@ -690,7 +690,7 @@ _cpuledger() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait cgroup user command wait,cgroup wait,user wait,command" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts cgroup user command wait,cgroup wait,user wait,command" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

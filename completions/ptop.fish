@@ -4,6 +4,7 @@ complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by c
 complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
 complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
 complete -c ptop -l by -d 'wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
+parts\t''
 cgroup\t''
 user\t''
 command\t''

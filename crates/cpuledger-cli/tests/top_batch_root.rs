@@ -294,3 +294,52 @@ fn intervals_end_in_time_beside_a_thousand_runnable_threads_root() {
     // The host may take the CPU away for once.
     assert!(lengths[lengths.len() * 3 / 4] <= wanted_ns * 6 / 5, "{lengths:?}");
 }
+
+/// The nine parts of each row, and by the kernel's own count those of the dead.
+#[test]
+fn user_system_and_stolen_time_divide_the_parts_root() {
+    const PARTS: [&str; 3] = ["self", "exited_threads", "exited_children"];
+    let _alone = alone_as_root();
+    let used = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("it is there");
+        [usage.user_time(), usage.system_time()]
+            .map(|time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1000)
+    };
+    // One interval: what a process used before the one in which it dies is its own.
+    let top = Top::start(&["-d", "600", "--source", "ledger"]);
+    let before = used();
+    let script =
+        "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; dd if=/dev/zero of=/dev/null bs=1 count=500000";
+    let status = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).status().expect("a shell");
+    assert!(status.success());
+    let [user_ns, system_ns] = [0, 1].map(|kind| used()[kind] - before[kind]);
+    let (mut told, mut divided) = ([0, 0, 0], 0);
+    for interval in top.stop() {
+        let mut all = Some(0);
+        for row in list(&interval["processes"]) {
+            let mut parts = 0;
+            for part in PARTS {
+                let key = |kind: &str| format!("{part}_{kind}");
+                let three = ["user_ns", "system_ns", "stolen_ns"].map(|kind| row[key(kind)].as_u64());
+                let sum = three.into_iter().sum::<Option<u64>>();
+                assert!(sum.is_none_or(|sum| sum == number(&row[key("ns")])), "{part} of {row}");
+                parts += usize::from(sum.is_some());
+                all = all.zip(sum).map(|(all, sum)| all + sum);
+                if part == "exited_children" && row["pid"] == std::process::id() {
+                    three.iter().zip(&mut told).for_each(|(ns, told)| *told += ns.expect("no name is lost"));
+                }
+            }
+            divided += usize::from(parts == PARTS.len());
+        }
+        if let Some(all) = all {
+            let rest = number(&interval["idle_ns"]) + number(&interval["unattributed_ns"]);
+            assert_eq!(all + rest, number(&interval["capacity_ns"]), "the nine, idle and the rest");
+        }
+    }
+    println!("told {told:?} ns, the kernel {user_ns} and {system_ns} ns; {divided} rows");
+    assert!(divided > 0);
+    assert_close("user and system", told[0] + told[1], user_ns + system_ns);
+    // A tick is charged to one of both.
+    let apart_ns = told[0].abs_diff(user_ns).max(told[1].abs_diff(system_ns));
+    assert!(apart_ns <= (user_ns + system_ns) / if is_emulated() { 2 } else { 20 }, "{apart_ns} ns apart");
+}

@@ -16,6 +16,70 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
+/// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Division {
+    /// User time of [`Usage::self_ns`]; `None` where the source does not know it. Likewise the others.
+    pub self_user_ns: Option<u64>,
+    /// User time of [`Usage::exited_threads_ns`].
+    pub exited_threads_user_ns: Option<u64>,
+    /// Stolen time of [`Usage::exited_threads_ns`]: a part of [`Usage::stolen_ns`].
+    pub exited_threads_stolen_ns: Option<u64>,
+    /// User time of [`Usage::exited_children_ns`].
+    pub exited_children_user_ns: Option<u64>,
+}
+
+impl Division {
+    /// That of no time.
+    pub const NOTHING: Division = Division {
+        self_user_ns: Some(0),
+        exited_threads_user_ns: Some(0),
+        exited_threads_stolen_ns: Some(0),
+        exited_children_user_ns: Some(0),
+    };
+
+    /// Adds another. What is not known of one is not known of the sum.
+    pub fn add(&mut self, more: &Division) {
+        let add =
+            |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(sum, more)| sum + more);
+        add(&mut self.self_user_ns, more.self_user_ns);
+        add(&mut self.exited_threads_user_ns, more.exited_threads_user_ns);
+        add(&mut self.exited_threads_stolen_ns, more.exited_threads_stolen_ns);
+        add(&mut self.exited_children_user_ns, more.exited_children_user_ns);
+    }
+}
+
+/// A part of CPU time, divided. The three add up to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Divided {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+    /// On a CPU, while the hypervisor or an interrupt had it.
+    pub stolen_ns: u64,
+}
+
+impl Divided {
+    /// A part of which that much is user time and stolen. Where these are more than the part, it is stolen first: what is told of several tasks
+    /// at once is balanced over intervals.
+    fn of(part_ns: u64, user_ns: u64, stolen_ns: u64) -> Divided {
+        let stolen_ns = stolen_ns.min(part_ns);
+        let user_ns = user_ns.min(part_ns - stolen_ns);
+        Divided { user_ns, system_ns: part_ns - stolen_ns - user_ns, stolen_ns }
+    }
+
+    /// Divides what is not stolen of a part as the kernel's counts do, whose sum is another. As in the kernel, all of it is user time where
+    /// neither count knows of any (`cputime_adjust`).
+    pub fn by_counts(part_ns: u64, stolen_ns: u64, user_ns: u64, system_ns: u64) -> Divided {
+        let rest_ns = part_ns.saturating_sub(stolen_ns);
+        let sum_ns = u128::from(user_ns) + u128::from(system_ns);
+        // Not more than what is divided.
+        let scaled = |count_ns: u64| (u128::from(rest_ns) * u128::from(count_ns) / sum_ns) as u64;
+        Divided::of(part_ns, if sum_ns == 0 { rest_ns } else { scaled(user_ns) }, stolen_ns)
+    }
+}
+
 /// What one process or task used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
@@ -31,6 +95,8 @@ pub struct Usage {
     pub stolen_ns: Option<u64>,
     /// The same of the dead processes that it inherits from, a part of `exited_children_ns`; `None` likewise, and for a task.
     pub exited_children_stolen_ns: Option<u64>,
+    /// What else divides these parts.
+    pub division: Division,
     /// What it did while it was on no CPU; `None` where the source does not know it. Then [`Usage::growth`] has the kernel's count of what it
     /// waited for a CPU, else that of these.
     pub states: Option<States>,
@@ -59,6 +125,26 @@ impl Usage {
             is_unseen,
             ..Usage::default()
         }
+    }
+
+    /// Its own part of CPU time, that of threads that died, and that of the dead that it inherits from, each divided.
+    pub fn divided(&self) -> [Option<Divided>; 3] {
+        let Division {
+            self_user_ns,
+            exited_threads_user_ns,
+            exited_threads_stolen_ns,
+            exited_children_user_ns,
+        } = self.division;
+        let of_threads_ns = exited_threads_stolen_ns.unwrap_or(0);
+        let own_stolen_ns = self.stolen_ns.map(|stolen_ns| stolen_ns.saturating_sub(of_threads_ns));
+        let divided = |part_ns: Option<u64>, user_ns: Option<u64>, stolen_ns: Option<u64>| {
+            Some(Divided::of(part_ns?, user_ns?, stolen_ns?))
+        };
+        [
+            divided(self.known_self_ns(), self_user_ns, own_stolen_ns),
+            divided(self.exited_threads_ns, exited_threads_user_ns, exited_threads_stolen_ns),
+            divided(self.exited_children_ns, exited_children_user_ns, self.exited_children_stolen_ns),
+        ]
     }
 
     /// [`Usage::cpu_ns`] where it is known.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cpuledger_model::States;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
-use cpuledger_model::interval::{Exited, Row, Usage};
+use cpuledger_model::interval::{Division, Exited, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, Task};
 use cpuledger_names::cgroups::{self, Paths};
 use cpuledger_names::names::Names;
@@ -72,6 +72,8 @@ pub enum Name {
     Remainder,
     /// The dead of all names that have no line of their own.
     OtherNames,
+    /// Every process, shown or not.
+    All,
     /// A name, escaped.
     Text(String),
 }
@@ -88,6 +90,7 @@ impl Name {
             Name::Unknown => "-",
             Name::Remainder => "(others, not shown)",
             Name::OtherNames => OTHER_NAMES,
+            Name::All => "(all processes)",
         }
     }
 }
@@ -113,6 +116,7 @@ impl Sum {
             exited_children_ns: Some(0),
             stolen_ns: Some(0),
             exited_children_stolen_ns: Some(0),
+            division: Division::NOTHING,
             states: Some(States::default()),
             growth: Counters { known: Counters::FIELDS, ..Counters::default() },
             ..Usage::default()
@@ -132,6 +136,7 @@ impl Sum {
         total.usage.stolen_ns = sum(total.usage.stolen_ns, usage.stolen_ns);
         total.usage.exited_children_stolen_ns =
             sum(total.usage.exited_children_stolen_ns, usage.exited_children_stolen_ns);
+        total.usage.division.add(&usage.division);
         total.usage.states = total.usage.states.zip(usage.states).map(|(mut sum, more)| {
             sum.add(&more);
             sum

@@ -5,7 +5,7 @@ pub mod by;
 pub mod column;
 
 use crate::cell::unsigned;
-use crate::group::{DeadName, Sum, dead_names};
+use crate::group::{DeadName, Name, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
 use cpuledger_model::SourceKind;
@@ -14,7 +14,7 @@ use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
 use balance::{Shares, append_capacity, append_percent};
-use column::{Line, append_decimals, append_two_digits, of_batch};
+use column::{Line, append_decimals, append_two_digits, of_batch, of_parts};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Page<'a> {
     pub width: usize,
     /// Shares of states in place of the usual columns.
     pub has_states: bool,
+    /// User, system and stolen time of each part of CPU time in place of the usual columns, and their sum.
+    pub has_parts: bool,
     /// Rows put together, in the place of rows.
     pub groups: Option<&'a [Sum]>,
 }
@@ -302,18 +304,27 @@ impl Writer {
     }
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        for column in of_batch() {
+        let columns = if page.has_parts { of_parts() } else { of_batch() };
+        for column in columns {
             self.cell.extend_from_slice(column.name().as_bytes());
             self.append_cell(column.width(false), column.is_left());
         }
         self.end_line(text, page);
-        for_each_line(shown, page, |line| {
-            for column in of_batch() {
-                column.append(&mut self.cell, line);
+        let mut append = |line: &Line<'_>, is_sum: bool| {
+            for column in columns.iter() {
+                if !is_sum || column.is_of_sums() {
+                    column.append(&mut self.cell, line);
+                }
                 self.append_cell(column.width(false), column.is_left());
             }
             self.end_line(text, page);
-        });
+        };
+        for_each_line(shown, page, |line| append(line, false));
+        if page.has_parts {
+            let mut all = Sum::new(Name::All);
+            shown.interval.processes.iter().for_each(|row| all.add(row));
+            append(&line_of(&all.total, shown, page), true);
+        }
     }
 
     /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.
@@ -356,21 +367,29 @@ fn active(rows: &[Row]) -> u64 {
 
 /// Calls `each` with every shown row: the tasks, if they are wanted, or the processes.
 fn for_each_line(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Line<'_>)) {
-    for shown_row in shown.rows() {
-        let row = &shown_row.grown();
+    for row in shown.rows() {
+        let grown = row.grown();
         each(&Line {
-            row,
-            whole: &shown_row.task,
-            usage: &shown_row.usage,
-            length_ns: shown.interval.length_ns(),
-            users: &page.around.users,
-            memory_total_bytes: page.around.machine.memory_total_bytes,
-            has_arguments: page.has_arguments,
-            cmdline: page.around.details.cmdline(row),
-            is_task: shown.tasks.is_some(),
-            subtree_ns: None,
-            is_exact: false,
+            row: &grown,
+            cmdline: page.around.details.cmdline(&grown),
+            ..line_of(row, shown, page)
         });
+    }
+}
+
+fn line_of<'a>(row: &'a Row, shown: &Shown<'_>, page: &'a Page<'_>) -> Line<'a> {
+    Line {
+        row: &row.task,
+        whole: &row.task,
+        usage: &row.usage,
+        length_ns: shown.interval.length_ns(),
+        users: &page.around.users,
+        memory_total_bytes: page.around.machine.memory_total_bytes,
+        has_arguments: page.has_arguments,
+        cmdline: None,
+        is_task: shown.tasks.is_some(),
+        subtree_ns: None,
+        is_exact: false,
     }
 }
 

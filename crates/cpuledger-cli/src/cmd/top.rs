@@ -61,10 +61,11 @@ Examples:
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
+  sudo ptop -b -n 1 --by parts                      user, system and stolen time of the living and of the dead
   ptop --replay DIR --at 03:12                      the screen at that time; ( and ) step back and forward
   ptop --replay DIR -b --since 03:12 --until 03:15  what a recording has of these minutes
 
-Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
+Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait and parts need the ledger, or the service: \
 if neither works, the code is 3; with any other --source it is 2.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";
@@ -135,9 +136,9 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
             break;
         };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
-        if options.by.has_states && !interval.source.is_of_ledger() {
+        if let Some(option) = options.by.of_ledger().filter(|_| !interval.source.is_of_ledger()) {
             let sentence =
-                format!("--by wait needs a recording of the ledger; this one is of {}", interval.source);
+                format!("{option} needs a recording of the ledger; this one is of {}", interval.source);
             return Err(Failure::Usage(sentence).into());
         }
         printer.print(&interval, Some(&told))?;
@@ -302,6 +303,7 @@ impl Printer<'_> {
             has_arguments: self.options.has_arguments,
             width: self.width,
             has_states: self.options.by.has_states,
+            has_parts: self.options.by.has_parts,
             groups: groups.as_deref(),
         };
         if std::mem::replace(&mut self.has_header, true) {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cpuledger::counters::Counters;
 use cpuledger::host_statistics::Memory;
-use cpuledger::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
+use cpuledger::interval::{Blocked, Division, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{Guard, State, flags};
@@ -291,6 +291,12 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
         exited_children_stolen_ns: children_ns.filter(|_| is_ledger).map(|ns| ns / 50),
+        division: Division {
+            self_user_ns: part(2, is_ledger),
+            exited_threads_user_ns: threads_ns.filter(|_| is_ledger).map(|ns| ns / 3),
+            exited_threads_stolen_ns: threads_ns.filter(|_| is_ledger).map(|ns| ns / 200),
+            exited_children_user_ns: children_ns.filter(|_| is_ledger).map(|ns| ns / 4),
+        },
         states,
         off_at_start: None,
         off_at_end: None,

@@ -57,6 +57,8 @@ pub enum Action {
     Exact,
     /// States in place of the columns, and back.
     States,
+    /// User, system and stolen time of each part in place of the columns, and back.
+    Parts,
     /// A bar for each CPU.
     Cpus,
     /// Bars of memory.

@@ -170,6 +170,7 @@ fn settings(
     }
     if arguments.by.is_some() {
         settings.has_states = options.by.has_states;
+        settings.has_parts = options.by.has_parts;
         settings.group = options.by.group;
         settings.tree = Tree::No;
     }

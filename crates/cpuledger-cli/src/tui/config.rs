@@ -96,6 +96,8 @@ pub struct Settings {
     pub is_of_machine: bool,
     /// Nanoseconds and bytes.
     pub is_exact: bool,
+    /// User, system and stolen time of each part in place of the columns.
+    pub has_parts: bool,
     /// States in place of the columns.
     pub has_states: bool,
     /// What these are sorted by: a column of states, or as [`Settings::sort`].
@@ -140,7 +142,7 @@ macro_rules! flag {
 }
 
 /// Every key of the file.
-pub static SETTINGS: [Setting; 18] = [
+pub static SETTINGS: [Setting; 19] = [
     Setting {
         key: "delay",
         help: "Length of an interval in seconds, at least 0.01; -d overrides it.",
@@ -202,6 +204,11 @@ pub static SETTINGS: [Setting; 18] = [
         "Show CPU time in percent of the whole machine instead of one CPU."
     ),
     flag!(is_exact, "exact", "Show nanoseconds and bytes, as in JSON."),
+    flag!(
+        has_parts,
+        "parts",
+        "Show user, system and stolen time of each part instead of the columns, as the key p does."
+    ),
     flag!(has_states, "states", "Show where all of the time went instead of the columns, as the key w does."),
     flag!(has_cpus, "cpu_bars", "Show a bar for each CPU instead of one for all."),
     flag!(has_memory, "memory_bars", "Show bars for memory and swap."),
@@ -256,6 +263,7 @@ impl Default for Settings {
             has_arguments: false,
             is_of_machine: false,
             is_exact: false,
+            has_parts: false,
             has_states: false,
             states_sort: MOST_HELD,
             is_states_ascending: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
 use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
-use cpuledger::interval::{Blocked, Exited, Interval, Row, Usage};
+use cpuledger::interval::{Blocked, Division, Exited, Interval, Row, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
@@ -82,6 +82,12 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
         exited_children_ns: Some(children),
         stolen_ns: Some(own / 100),
         exited_children_stolen_ns: Some(0),
+        division: Division {
+            self_user_ns: Some(own / 2),
+            exited_threads_user_ns: Some(threads / 3),
+            exited_threads_stolen_ns: Some(0),
+            exited_children_user_ns: Some(children / 4),
+        },
         states: Some(states(own + threads, own, if threads > 0 { 2 } else { 1 })),
         off_at_start: None,
         off_at_end: None,

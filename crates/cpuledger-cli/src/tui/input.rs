@@ -173,6 +173,7 @@ impl State {
             Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
             Action::Exact => settings.is_exact = !settings.is_exact,
             Action::States => self.change_view(),
+            Action::Parts => self.divide_parts(),
             Action::Cpus => settings.has_cpus = !settings.has_cpus,
             Action::Memory => settings.has_memory = !settings.has_memory,
             Action::SortBy(name) => self.sort_by(name),
@@ -201,9 +202,20 @@ impl State {
     /// States in place of the columns, and back.
     fn change_view(&mut self) {
         self.settings.has_states = !self.settings.has_states;
+        self.settings.has_parts = false;
         let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
         if self.settings.has_states && self.frame.as_deref().is_some_and(tells_none) {
             self.complain("only the ledger knows the states of tasks; press w for the columns");
+        }
+    }
+
+    /// User, system and stolen time of each part in place of the columns, and back.
+    fn divide_parts(&mut self) {
+        self.settings.has_parts = !self.settings.has_parts;
+        self.settings.has_states = false;
+        let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
+        if self.settings.has_parts && self.frame.as_deref().is_some_and(tells_none) {
+            self.complain("only the ledger knows how the time of the dead divides; press p for the columns");
         }
     }
 

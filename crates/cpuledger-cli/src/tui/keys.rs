@@ -49,6 +49,7 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
             key(&["-", "Left"], Action::Fold(true), "fold the row"),
             key(&["*"], Action::FoldAll, "fold all rows, or unfold them"),
             key(&["w"], Action::States, "where all of the time went, by state, and back to the columns"),
+            key(&["p"], Action::Parts, "user, system and stolen time of each part, and back to the columns"),
             key(&["c"], Action::Arguments, "arguments instead of names, and back"),
             key(&["%"], Action::OfMachine, "percent of the machine or of one CPU"),
             key(&["n"], Action::Exact, "nanoseconds and bytes, as in JSON, and back"),

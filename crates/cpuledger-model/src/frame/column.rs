@@ -183,6 +183,10 @@ macro_rules! with_figures {
         92 STOPPED_AT_END "stopped_at_end" Unsigned Last "Likewise, that were stopped.";
         93 UNSEEN_AT_END "unseen_at_end" Unsigned Last "Likewise, of which it is not known what they did.";
         94 EXITED_CHILDREN_STOLEN_NS "exited_children_stolen_ns" Unsigned Sum "Likewise, of the dead processes it inherits from.";
+        147 SELF_USER_NS "self_user_ns" Unsigned Sum "User time of `self_ns`. What is neither that nor stolen is system time, in all parts.";
+        148 EXITED_THREADS_USER_NS "exited_threads_user_ns" Unsigned Sum "User time of `exited_threads_ns`.";
+        149 EXITED_THREADS_STOLEN_NS "exited_threads_stolen_ns" Unsigned Sum "Stolen time of `exited_threads_ns`, a part of `stolen_ns`.";
+        150 EXITED_CHILDREN_USER_NS "exited_children_user_ns" Unsigned Sum "User time of `exited_children_ns`.";
         96 LIFETIME_NS "lifetime_ns" Unsigned Last "From the start to the last switch, suspension not counted.";
         97 EXIT_CODE "exit_code" Signed Last "As wait(2) returns it.";
         98 ENDS_PROCESS "ends_process" Unsigned Last "1: no thread of its process is left; 0: one is.";

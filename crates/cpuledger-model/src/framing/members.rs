@@ -88,6 +88,10 @@ members! {
         EXITED_CHILDREN_NS exited_children_ns;
         STOLEN_NS stolen_ns;
         EXITED_CHILDREN_STOLEN_NS exited_children_stolen_ns;
+        SELF_USER_NS division.self_user_ns;
+        EXITED_THREADS_USER_NS division.exited_threads_user_ns;
+        EXITED_THREADS_STOLEN_NS division.exited_threads_stolen_ns;
+        EXITED_CHILDREN_USER_NS division.exited_children_user_ns;
         ACCOUNTING_PPID accounting_parent;
         IS_UNSEEN is_unseen;
     }

@@ -76,7 +76,57 @@ pub(super) static COLUMNS: &[Column] = &[
     },
     part! { "exited_children_stolen_ns" "EXITED_CHILDREN_STOLEN_NS" 25; |usage| known(usage.exited_children_stolen_ns);
         "The part of exited_children_ns in which they did not execute; only the ledger knows it.";
-        "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`."
+        "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(35 "C.STL" right 5 rank 8 Share sums; "Stolen time of dead processes it inherits from."),
+        }
+    },
+    part! { "self_user_ns" "SELF_USER_NS" 12; |usage| known(usage.divided()[0].map(|part| part.user_ns));
+        "The part of self_ns that is user time. The three add up to it; only the ledger knows them.";
+        "User time of live tasks: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(30 "S.USR" right 5 rank 8 Share sums; "User time of live tasks."),
+        }
+    },
+    part! { "self_system_ns" "SELF_SYSTEM_NS" 14; |usage| known(usage.divided()[0].map(|part| part.system_ns));
+        "The part of self_ns that is system time. The three add up to it; only the ledger knows them.";
+        "System time of live tasks: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(31 "S.SYS" right 5 rank 8 Share sums; "System time of live tasks."),
+        }
+    },
+    part! { "self_stolen_ns" "SELF_STOLEN_NS" 14; |usage| known(usage.divided()[0].map(|part| part.stolen_ns));
+        "The part of self_ns that is stolen time. The three add up to it; only the ledger knows them.";
+        "Stolen time of live tasks: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(32 "S.STL" right 5 rank 8 Share sums; "Stolen time of live tasks."),
+        }
+    },
+    part! { "exited_children_user_ns" "EXITED_CHILDREN_USER_NS" 23; |usage| known(usage.divided()[2].map(|part| part.user_ns));
+        "The part of exited_children_ns that is user time. The three add up to it; only the ledger knows them.";
+        "User time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(33 "C.USR" right 5 rank 8 Share sums; "User time of dead processes it inherits from."),
+        }
+    },
+    part! { "exited_children_system_ns" "EXITED_CHILDREN_SYSTEM_NS" 25; |usage| known(usage.divided()[2].map(|part| part.system_ns));
+        "The part of exited_children_ns that is system time. The three add up to it; only the ledger knows them.";
+        "System time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(34 "C.SYS" right 5 rank 8 Share sums; "System time of dead processes it inherits from."),
+        }
+    },
+    part! { "exited_threads_user_ns" "EXITED_THREADS_USER_NS" 22; |usage| known(usage.divided()[1].map(|part| part.user_ns));
+        "The part of exited_threads_ns that is user time. The three add up to it; only the ledger knows them.";
+        "User time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(36 "X.USR" right 5 rank 8 Share sums; "User time of its threads that died."),
+        }
+    },
+    part! { "exited_threads_system_ns" "EXITED_THREADS_SYSTEM_NS" 24; |usage| known(usage.divided()[1].map(|part| part.system_ns));
+        "The part of exited_threads_ns that is system time. The three add up to it; only the ledger knows them.";
+        "System time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(37 "X.SYS" right 5 rank 8 Share sums; "System time of its threads that died."),
+        }
+    },
+    part! { "exited_threads_stolen_ns" "EXITED_THREADS_STOLEN_NS" 24; |usage| known(usage.divided()[1].map(|part| part.stolen_ns));
+        "The part of exited_threads_ns that is stolen time. The three add up to it; only the ledger knows them.";
+        "Stolen time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(38 "X.STL" right 5 rank 8 Share sums; "Stolen time of its threads that died."),
+        }
     },
     part! { "accounting_ppid" "ACCOUNTING_PPID" 15; |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into()));
         "Process that inherits its time. Known if a hook saw the fork: with ledger, and with walk for processes that started after it attached.";

@@ -70,6 +70,18 @@ pub fn of_batch() -> &'static [TableColumn] {
     &TABLE[..usize::from(BATCH_PLACES)]
 }
 
+/// Those of `--by parts`: which process, user, system and stolen time of each part of its CPU time, and all of that.
+pub fn of_parts() -> &'static [TableColumn] {
+    static COLUMNS: LazyLock<Vec<TableColumn>> = LazyLock::new(|| {
+        let names = [
+            "PID", "USER", "S.USR", "S.SYS", "S.STL", "C.USR", "C.SYS", "C.STL", "X.USR", "X.SYS", "X.STL",
+            "%CPU", "COMMAND",
+        ];
+        names.into_iter().filter_map(TableColumn::by_name).collect()
+    });
+    &COLUMNS
+}
+
 impl From<Key> for TableColumn {
     /// The key as it is.
     fn from(key: Key) -> TableColumn {

@@ -72,6 +72,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         has_arguments: false,
         width,
         has_states: false,
+        has_parts: false,
         groups: None,
     };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))

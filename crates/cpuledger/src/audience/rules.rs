@@ -12,7 +12,9 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::{Field, FieldSet, GUARDED};
 use cpuledger_model::framing::Circumstances;
-use cpuledger_model::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
+use cpuledger_model::interval::{
+    Blocked, Division, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage,
+};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -224,6 +226,7 @@ impl Audience {
             exited_children_ns,
             stolen_ns,
             exited_children_stolen_ns,
+            division,
             states,
             off_at_start,
             off_at_end,
@@ -239,6 +242,7 @@ impl Audience {
             exited_children_ns,
             stolen_ns,
             exited_children_stolen_ns,
+            division,
             states,
             off_at_start,
             off_at_end,
@@ -322,6 +326,7 @@ fn usage_of_others(cpu_ns: u64) -> Usage {
         exited_children_ns: Some(0),
         stolen_ns: None,
         exited_children_stolen_ns: None,
+        division: Division::default(),
         states: None,
         off_at_start: None,
         off_at_end: None,

@@ -65,7 +65,7 @@ impl Collector {
         let intervals = Intervals::open(wanted);
         let mut intervals = if needs_ledger {
             intervals.context(
-                "--by wait needs the ledger, the only source that tells where all of the time went",
+                "--by wait and --by parts need the ledger, the only source that tells where all of the time went",
             )?
         } else {
             intervals?
@@ -108,7 +108,7 @@ pub fn wanted(options: &Options) -> Wanted {
         pids: options.pids.iter().copied().map(Pid).collect(),
         has_all: options.shows_idle,
         by_task: options.has_threads,
-        needs_states: options.by.has_states,
+        needs_states: options.by.of_ledger().is_some(),
         finds_blocked: wants_blocked(options),
         ledger: options.size,
     }

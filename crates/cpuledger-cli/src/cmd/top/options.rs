@@ -110,8 +110,21 @@ pub enum Format {
 pub struct By {
     /// Where all of the time went, by state.
     pub has_states: bool,
+    /// How the parts of CPU time divide.
+    pub has_parts: bool,
     /// Rows put together.
     pub group: Group,
+}
+
+impl By {
+    /// What of it only the ledger tells.
+    pub fn of_ledger(self) -> Option<&'static str> {
+        match self {
+            By { has_states: true, .. } => Some("--by wait"),
+            By { has_parts: true, .. } => Some("--by parts"),
+            _ => None,
+        }
+    }
 }
 
 /// What was asked for, checked.
@@ -300,8 +313,8 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
 }
 
 /// What `--by` takes: each alone, and the first with one of the others.
-fn names_of_by() -> [&'static str; 7] {
-    ["wait", "cgroup", "user", "command", "wait,cgroup", "wait,user", "wait,command"]
+fn names_of_by() -> [&'static str; 8] {
+    ["wait", "parts", "cgroup", "user", "command", "wait,cgroup", "wait,user", "wait,command"]
 }
 
 fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {
@@ -312,15 +325,22 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_states = true;
                 continue;
             }
+            "parts" => {
+                by.has_parts = true;
+                continue;
+            }
             "cgroup" => Group::Cgroup,
             "user" => Group::User,
             "command" => Group::Command,
-            _ => return Err(usage(format!("--by takes wait, cgroup, user or command, not `{word}`"))),
+            _ => return Err(usage(format!("--by takes wait, parts, cgroup, user or command, not `{word}`"))),
         };
         if by.group != Group::No && by.group != group {
             return Err(usage("--by takes one of cgroup, user and command".to_owned()));
         }
         by.group = group;
+    }
+    if by.has_parts && (by.has_states || by.group != Group::No) {
+        return Err(usage("--by parts stands alone".to_owned()));
     }
     if by.group != Group::No && format != Format::Text {
         return Err(usage(
@@ -328,10 +348,13 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 .to_owned(),
         ));
     }
-    match source.filter(|kind| by.has_states && !kind.is_of_ledger()) {
-        Some(kind) => Err(usage(format!(
+    match source.filter(|kind| !kind.is_of_ledger()).zip(by.of_ledger()) {
+        Some((kind, "--by wait")) => Err(usage(format!(
             "--by wait needs the ledger, because {kind} does not know where all of the time went; -o wait sorts by what \
              it knows"
+        ))),
+        Some((kind, option)) => Err(usage(format!(
+            "{option} needs the ledger, because {kind} does not know how the time of the dead divides"
         ))),
         None => Ok(by),
     }
@@ -448,10 +471,14 @@ mod tests {
     #[test]
     fn what_is_shown_is_one_group_states_or_both() {
         let by = |line: &str| parse(line).expect("it is good").by;
-        assert_eq!(by(""), By { has_states: false, group: Group::No });
-        assert_eq!(by("--by wait"), By { has_states: true, group: Group::No });
-        assert_eq!(by("--by cgroup,wait"), By { has_states: true, group: Group::Cgroup });
-        assert_eq!(by("--by user --source walk"), By { has_states: false, group: Group::User });
+        assert_eq!(by(""), By { has_states: false, has_parts: false, group: Group::No });
+        assert_eq!(by("--by wait"), By { has_states: true, has_parts: false, group: Group::No });
+        assert_eq!(by("--by parts"), By { has_parts: true, ..By::default() });
+        assert_eq!(by("--by cgroup,wait"), By { has_states: true, has_parts: false, group: Group::Cgroup });
+        assert_eq!(
+            by("--by user --source walk"),
+            By { has_states: false, has_parts: false, group: Group::User }
+        );
         let order = |line: &str| parse(line).expect("it is good").order.by;
         assert!(matches!(order("--by wait"), Order::State(column) if column.name == "%HELD"));
         assert!(
@@ -497,6 +524,8 @@ mod tests {
             ("--by user,command", "one of"),
             ("--by cgroup --format json", "text only"),
             ("--by wait --source walk", "needs the ledger"),
+            ("--by parts --source walk", "needs the ledger"),
+            ("--by parts,user", "stands alone"),
             ("--at 03:12", "needs --replay"),
             ("--until 03:12", "needs --replay"),
             ("--replay DIR --at noon", "--at: `noon` is no time"),

@@ -145,6 +145,9 @@ fn what_is_shown_by_states_and_groups_is_recorded() {
             transcript.add(&format!("top {line}   # {width} columns"), &text);
         }
     }
+    for line in ["-b --by parts", "-b --by parts -H"] {
+        transcript.add(&format!("top {line}"), &output(&machine, SourceKind::Ledger, line));
+    }
     for source in [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs] {
         for by in ["cgroup", "user", "command"] {
             let line = format!("-b --by {by}");

@@ -2,7 +2,7 @@
 
 use cpuledger::interval::Row;
 use cpuledger_view::column::TableCell;
-use cpuledger_view::interval::column::{Line, TableColumn};
+use cpuledger_view::interval::column::{Line, TableColumn, of_parts};
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::ViewColumn;
@@ -36,7 +36,9 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
         return spread(&columns, width);
     }
     let settings = &state.settings;
-    let mut columns: Vec<ShownColumn> = settings.columns.clone();
+    let of_parts = || of_parts().iter().map(|column| ShownColumn { column: *column, width: None });
+    let mut columns: Vec<ShownColumn> =
+        if settings.has_parts { of_parts().collect() } else { settings.columns.clone() };
     if settings.tree != Tree::No
         && !columns.iter().any(|shown| shown.column.cell() == TableCell::Subtree)
         && let Some(column) = TableColumn::by_name("SUM")

@@ -78,29 +78,34 @@ struct Merge<'a> {
 struct Left {
     /// The row in the earlier frame of each dead task, by its record in the later one.
     rows: HashMap<usize, usize>,
-    /// Their time, by process.
-    threads_ns: HashMap<Id, u64>,
+    /// What they used, by process.
+    threads: HashMap<Id, Used>,
 }
 
-/// What the rows of processes in the earlier frame that died in the later one leave to their heir.
+/// What rows of the earlier frame used whose tasks or processes died in the later one.
 #[derive(Default)]
-struct Inherited {
+struct Used {
     cpu_ns: u64,
-    /// The part of that in which they did not execute; `ABSENT`: not known.
+    /// The part of that in which they did not execute, and that in user mode; `ABSENT`: not known.
     stolen_ns: u64,
+    user_ns: u64,
 }
 
-impl Inherited {
-    fn add(&mut self, table: &Table, row: usize) {
+impl Used {
+    fn add(&mut self, table: &Table, row: usize, [stolen, user]: [&[Column]; 2]) {
         self.cpu_ns = sum(self.cpu_ns, known(table.raw(Column::CPU_NS, row)));
-        for stolen in STOLEN {
-            self.stolen_ns = sum(self.stolen_ns, table.raw(stolen, row));
+        for (whole, columns) in [(&mut self.stolen_ns, stolen), (&mut self.user_ns, user)] {
+            *whole = columns.iter().fold(*whole, |whole, column| sum(whole, table.raw(*column, row)));
         }
     }
 }
 
-/// Columns of what was stolen of a process, and of the dead that it has inherited from.
-const STOLEN: [Column; 2] = [Column::STOLEN_NS, Column::EXITED_CHILDREN_STOLEN_NS];
+/// Columns of what was stolen, and of user time: of a task, and of all of a process.
+const OF_TASK: [&[Column]; 2] = [&[Column::STOLEN_NS], &[Column::SELF_USER_NS]];
+const OF_PROCESS: [&[Column]; 2] = [
+    &[Column::STOLEN_NS, Column::EXITED_CHILDREN_STOLEN_NS],
+    &[Column::SELF_USER_NS, Column::EXITED_THREADS_USER_NS, Column::EXITED_CHILDREN_USER_NS],
+];
 
 impl<'a> Merge<'a> {
     fn tables(&self, section: Section) -> [&'a Table; 2] {
@@ -133,8 +138,7 @@ impl<'a> Merge<'a> {
                 left.rows.insert(record, row);
                 let raw = |column| exited.raw(column, record);
                 let process = (raw(Column::PID), raw(Column::PROCESS_START_NS));
-                let threads_ns = left.threads_ns.entry(process).or_default();
-                *threads_ns = sum(*threads_ns, known(tables[0].raw(Column::CPU_NS, row)));
+                left.threads.entry(process).or_default().add(tables[0], row, OF_TASK);
                 continue;
             }
             if renumbered.contains(&id) || self.deaths.has_pid(tables[0].raw(Column::PID, row)) {
@@ -160,13 +164,13 @@ impl<'a> Merge<'a> {
         let (earlier, later) = (earlier?, later?);
         let is_bare = |side: usize, row: usize| tables[side].get(Column::IS_BARE, row) == Some(1);
         let mut index = Index::new(&later);
-        let (mut pairs, mut inherited) = (Vec::new(), HashMap::<Id, Inherited>::new());
+        let (mut pairs, mut inherited) = (Vec::new(), HashMap::<Id, Used>::new());
         let mut is_paired = vec![false; later.len()];
         for (row, id) in earlier.iter().enumerate() {
             if self.deaths.has_process(*id)
                 && let Some(heir) = self.deaths.heir(*id)
             {
-                inherited.entry(heir).or_default().add(tables[0], row);
+                inherited.entry(heir).or_default().add(tables[0], row, OF_PROCESS);
                 continue;
             }
             let later = index.take(*id);
@@ -192,7 +196,7 @@ impl<'a> Merge<'a> {
         let out = self.out.table_mut(Section::Processes);
         merge_columns(out, tables, &pairs, &mut self.texts);
         for (row, (id, pair)) in all.iter().enumerate() {
-            settle_parts(out, row, left.threads_ns.get(id), inherited.get(id));
+            settle_parts(out, row, left.threads.get(id), inherited.get(id));
             if pair.details() == [None, None] {
                 tell_bare(out, row, *id);
             }
@@ -347,7 +351,7 @@ fn sort(pairs: &mut [Pair], tables: [&Table; 2]) {
 }
 
 /// Adds heirs of which neither frame has a row.
-fn add_heirs(all: &mut Vec<(Id, Pair)>, inherited: &HashMap<Id, Inherited>) {
+fn add_heirs(all: &mut Vec<(Id, Pair)>, inherited: &HashMap<Id, Used>) {
     let listed: HashSet<Id> = all.iter().map(|(id, _)| *id).collect();
     let missing = inherited.iter().filter(|(heir, left)| left.cpu_ns > 0 && !listed.contains(*heir));
     all.extend(missing.map(|(heir, _)| (*heir, Pair::default())));
@@ -355,9 +359,9 @@ fn add_heirs(all: &mut Vec<(Id, Pair)>, inherited: &HashMap<Id, Inherited>) {
 }
 
 /// Moves the time of threads that died, and adds what the process inherits.
-fn settle_parts(out: &mut Table, row: usize, threads_ns: Option<&u64>, inherited: Option<&Inherited>) {
+fn settle_parts(out: &mut Table, row: usize, threads: Option<&Used>, inherited: Option<&Used>) {
     let [cpu_ns, self_ns, of_threads, of_children] = PARTS.map(|column| out.raw(column, row));
-    let moved_ns = threads_ns.map_or(0, |ns| (*ns).min(known(self_ns)));
+    let moved_ns = threads.map_or(0, |threads| threads.cpu_ns.min(known(self_ns)));
     let inherited_ns = inherited.map_or(0, |inherited| inherited.cpu_ns);
     let add = |part: u64, ns: u64| if ns == 0 { part } else { sum(known(part), ns) };
     let parts = [
@@ -369,9 +373,18 @@ fn settle_parts(out: &mut Table, row: usize, threads_ns: Option<&u64>, inherited
     for (column, part) in PARTS.into_iter().zip(parts) {
         out.set_raw(column, row, part);
     }
+    let mut add = |column, ns| out.set_raw(column, row, sum(out.raw(column, row), ns));
     if let Some(inherited) = inherited {
-        let column = Column::EXITED_CHILDREN_STOLEN_NS;
-        out.set_raw(column, row, sum(out.raw(column, row), inherited.stolen_ns));
+        add(Column::EXITED_CHILDREN_STOLEN_NS, inherited.stolen_ns);
+        add(Column::EXITED_CHILDREN_USER_NS, inherited.user_ns);
+    }
+    if let Some(threads) = threads {
+        add(Column::EXITED_THREADS_STOLEN_NS, threads.stolen_ns);
+        add(Column::EXITED_THREADS_USER_NS, threads.user_ns);
+        let own = out.raw(Column::SELF_USER_NS, row);
+        let is_known = own != ABSENT && threads.user_ns != ABSENT;
+        let own = if is_known { own.saturating_sub(threads.user_ns) } else { ABSENT };
+        out.set_raw(Column::SELF_USER_NS, row, own);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use cpuledger_model::buffer::empty;
 use cpuledger_model::counters::Counters;
+use cpuledger_model::field::Field;
+use cpuledger_model::interval::{Divided, Division};
 use cpuledger_model::states::{OffTasks, States};
 use cpuledger_model::task::TaskId;
 
@@ -49,16 +51,43 @@ fn sum_of(tasks: Option<OffTasks>, more: Option<OffTasks>) -> Option<OffTasks> {
     Some(sum)
 }
 
+/// What of the time of tasks was user time, and by how much their time on a CPU grew more than their runtime.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TaskDivision {
+    pub(super) user_ns: u64,
+    pub(super) ahead_ns: i64,
+}
+
+impl TaskDivision {
+    /// Of one task, which had a CPU for that long; `None`: it is not known.
+    pub(super) fn of(growth: &Growth, wall_ns: u64) -> Option<TaskDivision> {
+        let Growth { counters, stolen_ns, ahead_ns, .. } = *growth;
+        let is_known = counters.known.contains(Field::User) && counters.known.contains(Field::System);
+        let ahead = ahead_ns.max(0).cast_unsigned();
+        let Divided { user_ns, .. } =
+            Divided::by_counts(wall_ns, ahead, counters.user_ns, counters.system_ns);
+        (is_known && stolen_ns.is_some()).then_some(TaskDivision { user_ns, ahead_ns })
+    }
+
+    fn add(sum: &mut Option<TaskDivision>, more: Option<TaskDivision>) {
+        *sum = sum.zip(more).map(|(sum, more)| TaskDivision {
+            user_ns: sum.user_ns + more.user_ns,
+            ahead_ns: sum.ahead_ns + more.ahead_ns,
+        });
+    }
+}
+
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Account {
     pub(super) process: TaskId,
     pub(super) parts: Parts,
     pub(super) growth: Counters,
-    /// By how much the time of its tasks on a CPU grew more than their runtime; `None`: not known of one of them.
-    pub(super) ahead_ns: Option<i64>,
-    /// Likewise, of the dead that it inherits from.
-    pub(super) children_ahead_ns: Option<i64>,
+    /// How the time of its living tasks divides, that of those that died, and that of the dead that it inherits from; `None`: it is not known of
+    /// one of them.
+    pub(super) own: Option<TaskDivision>,
+    pub(super) dead_threads: Option<TaskDivision>,
+    pub(super) dead_children: Option<TaskDivision>,
     /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
     pub(super) is_partial: bool,
     /// Of its tasks that ran.
@@ -67,6 +96,41 @@ pub(super) struct Account {
     pub(super) living: u32,
     /// One of its tasks, for its name where nothing else tells it.
     pub(super) index: Option<usize>,
+}
+
+impl Account {
+    fn add_growth(&mut self, growth: Option<&Growth>) {
+        match growth {
+            Some(growth) => self.growth.add(&growth.counters),
+            None => self.is_partial = true,
+        }
+    }
+
+    /// By how much the time of its tasks on a CPU grew more than their runtime, and that of the dead that it inherits from; `None`: it is not known.
+    pub(super) fn ahead_ns(&self) -> [Option<i64>; 2] {
+        let own = self.own.zip(self.dead_threads).map(|(own, dead)| own.ahead_ns + dead.ahead_ns);
+        [own, self.dead_children.map(|dead| dead.ahead_ns)]
+    }
+
+    /// How its parts divide, if that much was stolen of its tasks.
+    pub(super) fn division(&self, stolen_ns: u64) -> Division {
+        let threads_stolen_ns = |dead: TaskDivision| {
+            let most_ns = stolen_ns.min(self.parts.exited_threads_ns);
+            // What is not of these is of the living, and not more than they have.
+            dead.ahead_ns
+                .max(0)
+                .cast_unsigned()
+                .min(most_ns)
+                .max(stolen_ns.saturating_sub(self.parts.self_ns))
+        };
+        let dead = self.dead_threads.filter(|_| self.own.is_some());
+        Division {
+            self_user_ns: self.own.map(|own| own.user_ns),
+            exited_threads_user_ns: self.dead_threads.map(|dead| dead.user_ns),
+            exited_threads_stolen_ns: dead.map(threads_stolen_ns),
+            exited_children_user_ns: self.dead_children.map(|dead| dead.user_ns),
+        }
+    }
 }
 
 /// Those of all processes that have time, or a task that is told, sorted by process. Memory is reused.
@@ -85,8 +149,9 @@ impl Accounts {
             process,
             parts,
             growth: nothing_used(),
-            ahead_ns: Some(0),
-            children_ahead_ns: Some(0),
+            own: Some(TaskDivision::default()),
+            dead_threads: Some(TaskDivision::default()),
+            dead_children: Some(TaskDivision::default()),
             is_partial: false,
             off_cpu: OffCpu::none(),
             living: 0,
@@ -126,21 +191,28 @@ impl Accounts {
         account.living += 1;
     }
 
-    /// What a task of the process grew by; `None`: that is not known, or comes later.
-    pub(super) fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
+    /// What a task of the process grew by that lives, and how its time divides; `None`: that is not known, or comes later.
+    pub(super) fn add_living_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
         let Some(account) = self.find(process) else { return };
-        let ahead_ns = growth.filter(|growth| growth.stolen_ns.is_some()).map(|growth| growth.ahead_ns);
-        account.ahead_ns = account.ahead_ns.zip(ahead_ns).map(|(sum, more)| sum + more);
-        match growth {
-            Some(growth) => account.growth.add(&growth.counters),
-            None => account.is_partial = true,
-        }
+        account.add_growth(growth);
+        TaskDivision::add(&mut account.own, growth.and_then(|growth| TaskDivision::of(growth, wall_ns)));
     }
 
-    /// By how much a dead task is ahead whose time the process inherits; `None`: that is not known.
-    pub(super) fn inherit(&mut self, heir: TaskId, ahead_ns: Option<i64>) {
-        let Some(account) = self.find(heir) else { return };
-        account.children_ahead_ns = account.children_ahead_ns.zip(ahead_ns).map(|(sum, more)| sum + more);
+    /// Likewise, of one that has died.
+    pub(super) fn add_dead_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
+        let Some(account) = self.find(process) else { return };
+        account.add_growth(growth);
+        TaskDivision::add(
+            &mut account.dead_threads,
+            growth.and_then(|growth| TaskDivision::of(growth, wall_ns)),
+        );
+    }
+
+    /// How the time of a dead task divides that the process inherits; `None`: that is not known.
+    pub(super) fn inherit(&mut self, heir: TaskId, time: Option<TaskDivision>) {
+        if let Some(account) = self.find(heir) {
+            TaskDivision::add(&mut account.dead_children, time);
+        }
     }
 
     pub(super) fn add_off_cpu(&mut self, process: TaskId, off_cpu: &OffCpu) {

@@ -10,7 +10,7 @@ use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty, release};
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet, GUARDED};
-use cpuledger_model::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
+use cpuledger_model::interval::{Blocked, Division, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::states::{OffState, OffTasks, States};
@@ -26,7 +26,7 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::counters_of;
 
-use super::accounts::{Account, Accounts, OffCpu};
+use super::accounts::{Account, Accounts, OffCpu, TaskDivision};
 use super::detail::Detail;
 use super::ends::Ends;
 use super::hidden::Hidden;
@@ -333,12 +333,14 @@ impl RowBuilder {
             };
             let at_end = Some(OffTasks::default());
             if self.accounts.has_process(seen.process) {
-                self.accounts.add_growth(seen.process, Some(growth));
+                self.accounts.add_dead_growth(seen.process, Some(&growth), time.wall_ns);
                 let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
                 self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
                 let owed_ns = if ends_process { self.lives.take_owed(seen.process) } else { 0 };
-                self.accounts.inherit(heir, growth.stolen_ns.map(|_| growth.ahead_ns + owed_ns));
+                let division = TaskDivision::of(&growth, time.wall_ns)
+                    .map(|own| TaskDivision { ahead_ns: own.ahead_ns + owed_ns, ..own });
+                self.accounts.inherit(heir, division);
             }
         }
         // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
@@ -347,7 +349,7 @@ impl RowBuilder {
                 self.accounts.add_off_cpu(process_of(&time.slot), &OffCpu::default());
             }
             if time.folded_threads_ns > 0 || (time.is_last && !has_ended(time)) {
-                self.accounts.add_growth(process_of(&time.slot), None);
+                self.accounts.add_dead_growth(process_of(&time.slot), None, 0);
             }
             if time.folded_children_ns > 0 {
                 self.accounts.inherit(process_of(&time.slot), None);
@@ -371,7 +373,7 @@ impl RowBuilder {
                 None => closed.final_figures(time).map(|last| counters_of(&last)),
             };
             let growth = self.lives.go_on(&seen, now.as_ref());
-            self.accounts.add_growth(seen.process, growth);
+            self.accounts.add_living_growth(seen.process, growth.as_ref(), time.wall_ns);
             let states = seen.stretch.map(|stretch| stretch.states);
             let off_cpu = OffCpu {
                 states,
@@ -393,6 +395,12 @@ impl RowBuilder {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
+                division: Division {
+                    self_user_ns: growth
+                        .and_then(|growth| TaskDivision::of(&growth, time.wall_ns))
+                        .map(|own| own.user_ns),
+                    ..Division::default()
+                },
                 states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
@@ -507,7 +515,7 @@ impl RowBuilder {
             }
             total.without(held_back).store_into(&mut row);
             let Parts { self_ns, exited_threads_ns, exited_children_ns } = account.parts;
-            let ahead_ns = [account.ahead_ns, account.children_ahead_ns];
+            let ahead_ns = account.ahead_ns();
             let [stolen_ns, children_stolen_ns] = self.lives.tell_stolen(
                 account.process,
                 ahead_ns.map(Option::unwrap_or_default),
@@ -524,6 +532,7 @@ impl RowBuilder {
                 exited_children_ns: Some(exited_children_ns),
                 stolen_ns: ahead_ns[0].map(|_| stolen_ns),
                 exited_children_stolen_ns: ahead_ns[1].map(|_| children_stolen_ns),
+                division: account.division(stolen_ns),
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,

@@ -2,7 +2,7 @@
 
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::FieldSet;
-use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::interval::{Division, Interval, Row, Usage};
 use cpuledger_model::states::OffTasks;
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 use rustc_hash::FxHashMap;
@@ -131,6 +131,7 @@ impl RowBuilder {
             let usage = Usage {
                 stolen_ns: (!is_unseen).then_some(0),
                 exited_children_stolen_ns: Some(0),
+                division: Division::NOTHING,
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
