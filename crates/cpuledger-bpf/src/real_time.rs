@@ -11,16 +11,20 @@ const LOWEST: libc::c_int = 1;
 /// # Errors
 /// Without CAP_SYS_NICE, where the limit of real-time priorities (`ulimit -r`) is 0.
 pub fn come_in_real_time(is_inherited: bool) -> io::Result<()> {
-    let of_children = if is_inherited { 0 } else { libc::SCHED_RESET_ON_FORK };
-    set_policy(libc::SCHED_RR | of_children, LOWEST)
+    set_policy(libc::SCHED_RR | of_children(is_inherited), LOWEST)
 }
 
-/// Lets this thread share the CPUs again, by the nice value that it has. The kernel refuses this to no thread.
+/// Lets this thread share the CPUs again, by the nice value that it has. `is_inherited` as it was for [`come_in_real_time`]: without CAP_SYS_NICE
+/// the kernel refuses to take back that nothing inherits the priority, and nothing else.
 ///
 /// # Errors
-/// None that is known.
-pub fn share_cpus() -> io::Result<()> {
-    set_policy(libc::SCHED_OTHER, 0)
+/// Where `is_inherited` is another.
+pub fn share_cpus(is_inherited: bool) -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER | of_children(is_inherited), 0)
+}
+
+fn of_children(is_inherited: bool) -> libc::c_int {
+    if is_inherited { 0 } else { libc::SCHED_RESET_ON_FORK }
 }
 
 fn set_policy(policy: libc::c_int, of: libc::c_int) -> io::Result<()> {

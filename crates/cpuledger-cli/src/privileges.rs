@@ -35,17 +35,13 @@ pub fn refuse_setuid() -> Result<(), Failure> {
 }
 
 /// Lets this thread, and those that it starts, run before all others of its session and its cgroup, where this user may: beside hundreds of
-/// runnable threads a picture of the machine would come seconds late. Lets its threads keep time even after privileges are given up.
-/// Returns false if somebody has chosen the priority of this thread, which then stays.
+/// runnable threads a picture of the machine would come seconds late. Returns false if somebody has chosen the priority of this thread, which
+/// then stays.
 pub fn come_first() -> bool {
     const MOST_URGENT: i32 = -20;
     let is_ordinary = is_ordinary();
     if is_ordinary {
         let _ = setpriority_process(None, MOST_URGENT);
-        let Rlimit { current, maximum } = getrlimit(Resource::Rtprio);
-        let at_least_one = |limit: Option<u64>| limit.map(|limit| limit.max(1));
-        let raised = Rlimit { current: at_least_one(current), maximum: at_least_one(maximum) };
-        let _ = setrlimit(Resource::Rtprio, raised);
     }
     is_ordinary
 }
@@ -64,7 +60,7 @@ pub fn in_real_time<R>(does: impl FnOnce() -> R) -> R {
     let is_in_real_time = machine::come_in_real_time(true).is_ok();
     let result = does();
     if is_in_real_time {
-        let _ = machine::share_cpus();
+        let _ = machine::share_cpus(true);
     }
     result
 }
@@ -74,26 +70,60 @@ pub fn stand_back() {
     let _ = setpriority_process(None, 0);
 }
 
+/// That a thread of this process may begin to run in real time after it has given up its privileges.
+#[derive(Debug)]
+pub struct MayKeepTime {
+    /// The limit of real-time priorities as it was.
+    before: Rlimit,
+}
+
+impl MayKeepTime {
+    /// Raises that limit, where it may.
+    pub fn allow() -> MayKeepTime {
+        let before = getrlimit(Resource::Rtprio);
+        let at_least_one = |limit: Option<u64>| limit.map(|limit| limit.max(1));
+        let raised = Rlimit { current: at_least_one(before.current), maximum: at_least_one(before.maximum) };
+        let _ = setrlimit(Resource::Rtprio, raised);
+        MayKeepTime { before }
+    }
+
+    /// Lets this thread run in real time from now on, and no other begin to; `None`: it is refused.
+    pub fn begin(self) -> Option<KeptTime> {
+        let kept = machine::come_in_real_time(false);
+        drop(self);
+        kept.ok().map(|()| KeptTime { used_ns: own_cpu_ns(), length_ns: 0 })
+    }
+}
+
+impl Drop for MayKeepTime {
+    fn drop(&mut self) {
+        let Rlimit { current, maximum } = self.before;
+        let _ = setrlimit(Resource::Rtprio, Rlimit { current, maximum });
+    }
+}
+
 /// That this thread runs in real time, until its intervals take too much: any user can make many rows.
 #[derive(Debug)]
 pub struct KeptTime {
-    /// CPU time of the thread at the end of the last interval.
+    /// CPU time of the thread when that was looked at last.
     used_ns: u64,
+    /// The length of all intervals since.
+    length_ns: u64,
 }
 
 impl KeptTime {
-    /// Where it is not refused.
-    pub fn begin() -> Option<KeptTime> {
-        machine::come_in_real_time(false).ok().map(|()| KeptTime { used_ns: own_cpu_ns() })
-    }
-
-    /// Goes on after an interval of this length, if this thread had a CPU for less than half of it; else the thread shares the CPUs again.
-    pub fn go_on(self, length_ns: u64) -> Option<KeptTime> {
-        let used_ns = own_cpu_ns();
-        if used_ns - self.used_ns <= length_ns / 2 {
-            return Some(KeptTime { used_ns });
+    /// Goes on after an interval of this length, if this thread had a CPU for less than half of it; else the thread shares the CPUs again. One that
+    /// a key has cut short counts together with the next.
+    pub fn go_on(mut self, length_ns: u64, is_cut_short: bool) -> Option<KeptTime> {
+        self.length_ns += length_ns;
+        if is_cut_short {
+            return Some(self);
         }
-        let _ = machine::share_cpus();
+        let used_ns = own_cpu_ns();
+        if used_ns - self.used_ns <= self.length_ns / 2 {
+            return Some(KeptTime { used_ns, length_ns: 0 });
+        }
+        let _ = machine::share_cpus(false);
         None
     }
 }
@@ -204,9 +234,10 @@ mod tests {
 
     #[test]
     fn real_time_ends_once_an_interval_takes_more_than_half_of_its_length() {
-        let kept = KeptTime { used_ns: own_cpu_ns() };
-        let kept = kept.go_on(3_600_000_000_000).expect("less than half an hour");
+        let kept = KeptTime { used_ns: own_cpu_ns(), length_ns: 0 };
+        let kept = kept.go_on(3_600_000_000_000, false).expect("less than half an hour");
         while own_cpu_ns() == kept.used_ns {}
-        assert!(kept.go_on(1).is_none());
+        let kept = kept.go_on(1, true).expect("a key has cut it short");
+        assert!(kept.go_on(1, false).is_none());
     }
 }

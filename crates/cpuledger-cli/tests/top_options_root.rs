@@ -231,20 +231,20 @@ fn what_gets_no_cpu_at_all_is_listed_root() {
 /// A source that does not know it is not taken instead.
 #[test]
 fn states_are_refused_where_there_is_no_ledger_root() {
-    let run = |command: &mut Command| {
-        let output = command.args(["-b", "-n", "1", "-d", "0.1", "--by", "wait"]).output().expect("it runs");
+    let run = |by: &str, command: &mut Command| {
+        let output = command.args(["-b", "-n", "1", "-d", "0.1", "--by", by]).output().expect("it runs");
         (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
     };
     let program = env!("CARGO_BIN_EXE_cpuledger");
     let unprivileged = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program, "top"];
-    let (code, sentence) = run(Command::new("setpriv").args(unprivileged));
-    assert_eq!(code, Some(3), "{sentence}");
-    assert!(
-        sentence.starts_with("cpuledger: --by wait needs the ledger, the only source that"),
-        "{sentence}"
-    );
-    assert_eq!(sentence.lines().count(), 1, "{sentence}");
-    let (code, sentence) = run(Command::new(program).args(["top", "--source", "procfs"]));
+    for by in ["wait", "parts"] {
+        let (code, sentence) = run(by, Command::new("setpriv").args(unprivileged));
+        assert_eq!(code, Some(3), "{sentence}");
+        let begin = format!("cpuledger: --by {by} needs the ledger, the only source that");
+        assert!(sentence.starts_with(&begin), "{sentence}");
+        assert_eq!(sentence.lines().count(), 1, "{sentence}");
+    }
+    let (code, sentence) = run("wait", Command::new(program).args(["top", "--source", "procfs"]));
     assert_eq!(code, Some(2), "{sentence}");
     assert!(sentence.contains("procfs does not know where all of the time went"), "{sentence}");
 }

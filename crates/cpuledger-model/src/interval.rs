@@ -127,6 +127,17 @@ impl Usage {
         }
     }
 
+    /// The same of a ledger, which knows that nothing was stolen.
+    pub fn of_idle_in_ledger(known: FieldSet, is_unseen: bool) -> Usage {
+        let of_dead = Division { exited_children_user_ns: Some(0), ..Division::default() };
+        Usage {
+            stolen_ns: (!is_unseen).then_some(0),
+            exited_children_stolen_ns: Some(0),
+            division: if is_unseen { of_dead } else { Division::NOTHING },
+            ..Usage::of_idle(known, true, is_unseen)
+        }
+    }
+
     /// Its own part of CPU time, that of threads that died, and that of the dead that it inherits from, each divided.
     pub fn divided(&self) -> [Option<Divided>; 3] {
         let Division {
@@ -135,14 +146,15 @@ impl Usage {
             exited_threads_stolen_ns,
             exited_children_user_ns,
         } = self.division;
-        let of_threads_ns = exited_threads_stolen_ns.unwrap_or(0);
-        let own_stolen_ns = self.stolen_ns.map(|stolen_ns| stolen_ns.saturating_sub(of_threads_ns));
+        // A merge moves what was told of a thread, which may be more than what its process had left after a balance with the others.
+        let of_threads_ns = exited_threads_stolen_ns.map(|ns| ns.min(self.stolen_ns.unwrap_or(ns)));
+        let own_stolen_ns = self.stolen_ns.map(|stolen_ns| stolen_ns - of_threads_ns.unwrap_or(0));
         let divided = |part_ns: Option<u64>, user_ns: Option<u64>, stolen_ns: Option<u64>| {
             Some(Divided::of(part_ns?, user_ns?, stolen_ns?))
         };
         [
             divided(self.known_self_ns(), self_user_ns, own_stolen_ns),
-            divided(self.exited_threads_ns, exited_threads_user_ns, exited_threads_stolen_ns),
+            divided(self.exited_threads_ns, exited_threads_user_ns, of_threads_ns),
             divided(self.exited_children_ns, exited_children_user_ns, self.exited_children_stolen_ns),
         ]
     }

@@ -3,8 +3,10 @@
 pub mod balance;
 pub mod by;
 pub mod column;
+mod parts;
 
 use crate::cell::unsigned;
+use crate::column::TableCell;
 use crate::group::{DeadName, Name, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
@@ -14,7 +16,7 @@ use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
 use balance::{Shares, append_capacity, append_percent};
-use column::{Line, append_decimals, append_two_digits, of_batch, of_parts};
+use column::{Line, TableColumn, append_decimals, append_two_digits, of_batch, of_parts};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ impl Writer {
         match page.groups {
             Some(groups) => self.append_groups(text, groups, shown, page),
             None if page.has_states => self.append_states(text, shown, page),
+            None if page.has_parts => self.append_parts(text, shown, page),
             None => self.append_table(text, shown, page),
         }
         if page.has_states {
@@ -304,27 +307,48 @@ impl Writer {
     }
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let columns = if page.has_parts { of_parts() } else { of_batch() };
-        for column in columns {
+        for column in of_batch() {
             self.cell.extend_from_slice(column.name().as_bytes());
             self.append_cell(column.width(false), column.is_left());
         }
         self.end_line(text, page);
+        for_each_line(shown, page, |line| {
+            for column in of_batch() {
+                column.append(&mut self.cell, line);
+                self.append_cell(column.width(false), column.is_left());
+            }
+            self.end_line(text, page);
+        });
+    }
+
+    /// The table of `--by parts`, and the sum of all processes, shown or not.
+    fn append_parts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let is_share = |column: &TableColumn| column.cell() == TableCell::Share;
+        let width = |column: &TableColumn| if is_share(column) { parts::WIDTH } else { column.width(false) };
+        for column in of_parts() {
+            self.cell.extend_from_slice(column.name().as_bytes());
+            self.append_cell(width(column), column.is_left());
+        }
+        self.end_line(text, page);
         let mut append = |line: &Line<'_>, is_sum: bool| {
-            for column in columns.iter() {
-                if !is_sum || column.is_of_sums() {
+            let mut percents = parts::percents(line.usage, line.length_ns).into_iter();
+            for column in of_parts() {
+                if is_share(column) {
+                    match percents.next().flatten() {
+                        Some(percent) => append_decimals(&mut self.cell, percent, 2),
+                        None => self.cell.push(b'-'),
+                    }
+                } else if !is_sum || column.is_of_sums() {
                     column.append(&mut self.cell, line);
                 }
-                self.append_cell(column.width(false), column.is_left());
+                self.append_cell(width(column), column.is_left());
             }
             self.end_line(text, page);
         };
         for_each_line(shown, page, |line| append(line, false));
-        if page.has_parts {
-            let mut all = Sum::new(Name::All);
-            shown.interval.processes.iter().for_each(|row| all.add(row));
-            append(&line_of(&all.total, shown, page), true);
-        }
+        let mut all = Sum::new(Name::All);
+        shown.interval.processes.iter().for_each(|row| all.add(row));
+        append(&line_of(&all.total, shown, page), true);
     }
 
     /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.

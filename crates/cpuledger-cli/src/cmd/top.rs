@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(asked) = &options.replay {
         return print_recorded(&options, asked, arguments);
     }
-    let mut collector = Collector::open(collect::wanted(&options), false)?;
+    let mut collector = Collector::of(&options, collect::wanted(&options))?;
     crate::tui::check(arguments)?;
     wake_on_signals(collector.intervals.waker());
     let mut recorder = arguments

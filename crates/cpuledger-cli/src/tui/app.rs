@@ -72,7 +72,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     }
     let theme = theme(arguments)?;
     // The feed lists what did not run: it does not walk for every interval.
-    let collector = Collector::open(Wanted { has_all: false, ..wanted(options) }, true)?;
+    let collector = Collector::of(options, Wanted { has_all: false, ..wanted(options) })?;
     let waker = collector.intervals.waker();
     let (told, events) = mpsc::channel();
     let recorder = arguments.record.as_deref().map(|path| {

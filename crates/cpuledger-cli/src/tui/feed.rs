@@ -69,7 +69,6 @@ impl Feed {
     /// # Errors
     /// When the source fails.
     pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
-        self.collector.keep_time();
         let ended = self.send_frames(orders, events);
         let recorded = self.recorder.take().map_or(Ok(()), Recorder::end);
         ended.and(recorded)
@@ -93,6 +92,7 @@ impl Feed {
         {
             return Ok(());
         }
+        self.collector.keep_time();
         let mut is_first = true;
         loop {
             if let Some(spare) = spare.take() {

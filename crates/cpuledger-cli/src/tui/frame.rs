@@ -174,7 +174,11 @@ impl Frame {
                 // The walk keeps them in order.
                 let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
                 let states = if is_unseen { None } else { self.states_of_idle(at) };
-                let usage = Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen);
+                let usage = if self.interval.source.is_of_ledger() {
+                    Usage::of_idle_in_ledger(row.known, is_unseen)
+                } else {
+                    Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen)
+                };
                 Usage { states, ..usage }
             }
         }

@@ -11,7 +11,7 @@ use cpuledger_view::key::Key;
 use super::options::{Format, Options};
 use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
-use crate::privileges::{self, KeptTime};
+use crate::privileges::{self, KeptTime, MayKeepTime};
 
 /// Intervals, what is said of them, and no more privileges than they need.
 pub struct Collector {
@@ -20,8 +20,8 @@ pub struct Collector {
     /// Notices are left for the screen to take, and otherwise written at once.
     is_screen: bool,
     give_back: GiveBack,
-    /// Whether the thread of the intervals may keep time.
-    may_keep_time: bool,
+    /// Whether the thread of the intervals may begin to keep time.
+    may_keep_time: Option<MayKeepTime>,
     kept_time: Option<KeptTime>,
 }
 
@@ -33,23 +33,35 @@ impl Collector {
     pub fn open(wanted: Wanted, is_screen: bool) -> anyhow::Result<Collector> {
         let may_be_of_ledger = wanted.source.is_none_or(|source| source == SourceKind::Ledger);
         let comes_first = (is_screen || may_be_of_ledger) && privileges::come_first();
+        let may_keep_time = (comes_first && may_be_of_ledger).then(MayKeepTime::allow);
         let open = || Collector::open_as(wanted, is_screen, privileges::give_up);
-        let mut collector =
-            if comes_first && may_be_of_ledger { privileges::in_real_time(open) } else { open() }?;
+        let mut collector = if may_keep_time.is_some() { privileges::in_real_time(open) } else { open() }?;
         let is_of_ledger = collector.intervals.kind() == SourceKind::Ledger;
-        collector.may_keep_time = comes_first && is_of_ledger;
+        collector.may_keep_time = may_keep_time.filter(|_| is_of_ledger);
         if comes_first && !is_of_ledger && !is_screen {
             privileges::stand_back();
         }
         Ok(collector)
     }
 
+    /// That of these options, with what they need of intervals.
+    ///
+    /// # Errors
+    /// As [`Collector::open`].
+    pub fn of(options: &Options, wanted: Wanted) -> anyhow::Result<Collector> {
+        let opened = Collector::open(wanted, options.is_screen);
+        match options.by.of_ledger().filter(|_| options.source.is_none()) {
+            Some(option) => opened.with_context(|| {
+                format!("{option} needs the ledger, the only source that tells where all of the time went")
+            }),
+            None => opened,
+        }
+    }
+
     /// Lets this thread close intervals in time on a busy machine, if nobody has chosen its priority. Threads that it starts afterwards have
     /// an ordinary one.
     pub fn keep_time(&mut self) {
-        if self.may_keep_time {
-            self.kept_time = KeptTime::begin();
-        }
+        self.kept_time = self.may_keep_time.take().and_then(MayKeepTime::begin);
     }
 
     /// The same for a program that gives up other privileges.
@@ -61,15 +73,7 @@ impl Collector {
         is_screen: bool,
         give_up: impl FnOnce(SourceKind) -> anyhow::Result<()>,
     ) -> anyhow::Result<Collector> {
-        let needs_ledger = wanted.needs_states && wanted.source.is_none();
-        let intervals = Intervals::open(wanted);
-        let mut intervals = if needs_ledger {
-            intervals.context(
-                "--by wait and --by parts need the ledger, the only source that tells where all of the time went",
-            )?
-        } else {
-            intervals?
-        };
+        let mut intervals = Intervals::open(wanted)?;
         // The screen is not there yet.
         intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         give_up(intervals.needs())?;
@@ -77,7 +81,7 @@ impl Collector {
             intervals,
             is_screen,
             give_back: GiveBack::default(),
-            may_keep_time: false,
+            may_keep_time: None,
             kept_time: None,
         })
     }
@@ -93,8 +97,8 @@ impl Collector {
         }
         let interval = &self.intervals.interval;
         self.give_back.tick(interval.end_ns);
-        let length_ns = interval.end_ns - interval.start_ns;
-        self.kept_time = self.kept_time.take().and_then(|kept| kept.go_on(length_ns));
+        let (length_ns, is_cut_short) = (interval.length_ns(), matches!(outcome, Ok(Outcome::Stopped)));
+        self.kept_time = self.kept_time.take().and_then(|kept| kept.go_on(length_ns, is_cut_short));
         Ok(outcome?)
     }
 }

@@ -15,7 +15,7 @@ use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Table};
 
 use deaths::Deaths;
-use rows::{Id, Index, PARTS, Pair, Texts, ids, merge_columns, sum};
+use rows::{Id, Index, OF_DEAD_CHILDREN, PARTS, Pair, Texts, ids, merge_columns, sum};
 use states::{Times, grow_by_wait, merge_states};
 
 impl Frame {
@@ -196,6 +196,9 @@ impl<'a> Merge<'a> {
         let out = self.out.table_mut(Section::Processes);
         merge_columns(out, tables, &pairs, &mut self.texts);
         for (row, (id, pair)) in all.iter().enumerate() {
+            if pair.earlier.is_none() && pair.later.is_none() {
+                OF_DEAD_CHILDREN.iter().for_each(|column| out.set_raw(*column, row, 0));
+            }
             settle_parts(out, row, left.threads.get(id), inherited.get(id));
             if pair.details() == [None, None] {
                 tell_bare(out, row, *id);

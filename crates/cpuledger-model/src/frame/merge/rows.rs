@@ -96,6 +96,10 @@ pub(super) fn sum(earlier: u64, later: u64) -> u64 {
 pub(super) const PARTS: [Column; 4] =
     [Column::CPU_NS, Column::SELF_NS, Column::EXITED_THREADS_NS, Column::EXITED_CHILDREN_NS];
 
+/// Columns of how the time divides that a process inherits: a row has them too that tells nothing but CPU time.
+pub(super) const OF_DEAD_CHILDREN: [Column; 2] =
+    [Column::EXITED_CHILDREN_STOLEN_NS, Column::EXITED_CHILDREN_USER_NS];
+
 /// Makes `out` the table of both: a row for each pair, each column by its rule. Those whose rule is [`Rule::Own`] are left absent.
 pub(super) fn merge_columns(out: &mut Table, tables: [&Table; 2], pairs: &[Pair], texts: &mut Texts<'_>) {
     out.reset(pairs.len());
@@ -104,7 +108,7 @@ pub(super) fn merge_columns(out: &mut Table, tables: [&Table; 2], pairs: &[Pair]
         if column.rule() == Rule::Own || values.iter().all(|values| values.is_absent()) {
             continue;
         }
-        let counts_bare = PARTS.contains(&column);
+        let counts_bare = PARTS.contains(&column) || OF_DEAD_CHILDREN.contains(&column);
         out.fill_raw(
             column,
             pairs.iter().map(|pair| {

@@ -51,29 +51,34 @@ fn sum_of(tasks: Option<OffTasks>, more: Option<OffTasks>) -> Option<OffTasks> {
     Some(sum)
 }
 
-/// What of the time of tasks was user time, and by how much their time on a CPU grew more than their runtime.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What of the time of tasks was user time, and by how much their time on a CPU grew more than their runtime; `None`: it is not known of one of
+/// them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TaskDivision {
-    pub(super) user_ns: u64,
-    pub(super) ahead_ns: i64,
+    pub(super) user_ns: Option<u64>,
+    pub(super) ahead_ns: Option<i64>,
 }
 
 impl TaskDivision {
-    /// Of one task, which had a CPU for that long; `None`: it is not known.
-    pub(super) fn of(growth: &Growth, wall_ns: u64) -> Option<TaskDivision> {
+    /// Of no task.
+    const NOTHING: TaskDivision = TaskDivision { user_ns: Some(0), ahead_ns: Some(0) };
+    pub(super) const UNKNOWN: TaskDivision = TaskDivision { user_ns: None, ahead_ns: None };
+
+    /// Of one task, which had a CPU for that long.
+    pub(super) fn of(growth: &Growth, wall_ns: u64) -> TaskDivision {
         let Growth { counters, stolen_ns, ahead_ns, .. } = *growth;
         let is_known = counters.known.contains(Field::User) && counters.known.contains(Field::System);
-        let ahead = ahead_ns.max(0).cast_unsigned();
-        let Divided { user_ns, .. } =
-            Divided::by_counts(wall_ns, ahead, counters.user_ns, counters.system_ns);
-        (is_known && stolen_ns.is_some()).then_some(TaskDivision { user_ns, ahead_ns })
+        let ahead_ns = stolen_ns.map(|_| ahead_ns);
+        let user_ns = |ahead_ns: i64| {
+            let stolen_ns = ahead_ns.max(0).cast_unsigned();
+            Divided::by_counts(wall_ns, stolen_ns, counters.user_ns, counters.system_ns).user_ns
+        };
+        TaskDivision { user_ns: ahead_ns.filter(|_| is_known).map(user_ns), ahead_ns }
     }
 
-    fn add(sum: &mut Option<TaskDivision>, more: Option<TaskDivision>) {
-        *sum = sum.zip(more).map(|(sum, more)| TaskDivision {
-            user_ns: sum.user_ns + more.user_ns,
-            ahead_ns: sum.ahead_ns + more.ahead_ns,
-        });
+    fn add(&mut self, more: TaskDivision) {
+        self.user_ns = self.user_ns.zip(more.user_ns).map(|(sum, more)| sum + more);
+        self.ahead_ns = self.ahead_ns.zip(more.ahead_ns).map(|(sum, more)| sum + more);
     }
 }
 
@@ -83,11 +88,10 @@ pub(super) struct Account {
     pub(super) process: TaskId,
     pub(super) parts: Parts,
     pub(super) growth: Counters,
-    /// How the time of its living tasks divides, that of those that died, and that of the dead that it inherits from; `None`: it is not known of
-    /// one of them.
-    pub(super) own: Option<TaskDivision>,
-    pub(super) dead_threads: Option<TaskDivision>,
-    pub(super) dead_children: Option<TaskDivision>,
+    /// How the time of its living tasks divides, that of those that died, and that of the dead that it inherits from.
+    pub(super) own: TaskDivision,
+    pub(super) dead_threads: TaskDivision,
+    pub(super) dead_children: TaskDivision,
     /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
     pub(super) is_partial: bool,
     /// Of its tasks that ran.
@@ -108,27 +112,26 @@ impl Account {
 
     /// By how much the time of its tasks on a CPU grew more than their runtime, and that of the dead that it inherits from; `None`: it is not known.
     pub(super) fn ahead_ns(&self) -> [Option<i64>; 2] {
-        let own = self.own.zip(self.dead_threads).map(|(own, dead)| own.ahead_ns + dead.ahead_ns);
-        [own, self.dead_children.map(|dead| dead.ahead_ns)]
+        let own = self.own.ahead_ns.zip(self.dead_threads.ahead_ns).map(|(own, dead)| own + dead);
+        [own, self.dead_children.ahead_ns]
     }
 
     /// How its parts divide, if that much was stolen of its tasks.
     pub(super) fn division(&self, stolen_ns: u64) -> Division {
-        let threads_stolen_ns = |dead: TaskDivision| {
+        let threads_stolen_ns = |(_, ahead_ns): (i64, i64)| {
             let most_ns = stolen_ns.min(self.parts.exited_threads_ns);
             // What is not of these is of the living, and not more than they have.
-            dead.ahead_ns
-                .max(0)
-                .cast_unsigned()
-                .min(most_ns)
-                .max(stolen_ns.saturating_sub(self.parts.self_ns))
+            ahead_ns.max(0).cast_unsigned().min(most_ns).max(stolen_ns.saturating_sub(self.parts.self_ns))
         };
-        let dead = self.dead_threads.filter(|_| self.own.is_some());
         Division {
-            self_user_ns: self.own.map(|own| own.user_ns),
-            exited_threads_user_ns: self.dead_threads.map(|dead| dead.user_ns),
-            exited_threads_stolen_ns: dead.map(threads_stolen_ns),
-            exited_children_user_ns: self.dead_children.map(|dead| dead.user_ns),
+            self_user_ns: self.own.user_ns,
+            exited_threads_user_ns: self.dead_threads.user_ns,
+            exited_threads_stolen_ns: self
+                .own
+                .ahead_ns
+                .zip(self.dead_threads.ahead_ns)
+                .map(threads_stolen_ns),
+            exited_children_user_ns: self.dead_children.user_ns,
         }
     }
 }
@@ -149,9 +152,9 @@ impl Accounts {
             process,
             parts,
             growth: nothing_used(),
-            own: Some(TaskDivision::default()),
-            dead_threads: Some(TaskDivision::default()),
-            dead_children: Some(TaskDivision::default()),
+            own: TaskDivision::NOTHING,
+            dead_threads: TaskDivision::NOTHING,
+            dead_children: TaskDivision::NOTHING,
             is_partial: false,
             off_cpu: OffCpu::none(),
             living: 0,
@@ -195,23 +198,22 @@ impl Accounts {
     pub(super) fn add_living_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
         let Some(account) = self.find(process) else { return };
         account.add_growth(growth);
-        TaskDivision::add(&mut account.own, growth.and_then(|growth| TaskDivision::of(growth, wall_ns)));
+        account.own.add(growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(growth, wall_ns)));
     }
 
     /// Likewise, of one that has died.
     pub(super) fn add_dead_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
         let Some(account) = self.find(process) else { return };
         account.add_growth(growth);
-        TaskDivision::add(
-            &mut account.dead_threads,
-            growth.and_then(|growth| TaskDivision::of(growth, wall_ns)),
-        );
+        account
+            .dead_threads
+            .add(growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(growth, wall_ns)));
     }
 
-    /// How the time of a dead task divides that the process inherits; `None`: that is not known.
-    pub(super) fn inherit(&mut self, heir: TaskId, time: Option<TaskDivision>) {
+    /// How the time of a dead task divides that the process inherits.
+    pub(super) fn inherit(&mut self, heir: TaskId, division: TaskDivision) {
         if let Some(account) = self.find(heir) {
-            TaskDivision::add(&mut account.dead_children, time);
+            account.dead_children.add(division);
         }
     }
 

@@ -300,8 +300,8 @@ impl RowBuilder {
             let time = &closed.tasks[index];
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);
-            let heir = self.attribution.settled_heir(index);
-            let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
+            let settled = self.attribution.settled_heir(index);
+            let heir = settled.unwrap_or_else(|| self.attribution.heir(seen.process));
             let ends_process = self.ends.ends_process(time);
             let growth = if has_died(time) {
                 // What it used under its old tid has no other row, as its process has none.
@@ -332,27 +332,48 @@ impl RowBuilder {
                 self.lives.renumber(&seen, &last)
             };
             let at_end = Some(OffTasks::default());
-            if self.accounts.has_process(seen.process) {
-                self.accounts.add_dead_growth(seen.process, Some(&growth), time.wall_ns);
+            if settled.is_none() && self.accounts.has_process(seen.process) {
+                // What it did under its old tid is the time of a thread that lives.
+                if has_died(time) {
+                    self.accounts.add_dead_growth(seen.process, Some(&growth), time.wall_ns);
+                } else {
+                    self.accounts.add_living_growth(seen.process, Some(&growth), time.wall_ns);
+                }
                 let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
                 self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
                 let owed_ns = if ends_process { self.lives.take_owed(seen.process) } else { 0 };
-                let division = TaskDivision::of(&growth, time.wall_ns)
-                    .map(|own| TaskDivision { ahead_ns: own.ahead_ns + owed_ns, ..own });
-                self.accounts.inherit(heir, division);
+                let own = TaskDivision::of(&growth, time.wall_ns);
+                let ahead_ns = own.ahead_ns.map(|ahead_ns| ahead_ns + owed_ns);
+                self.accounts.inherit(heir, TaskDivision { ahead_ns, ..own });
             }
         }
-        // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
-        for time in closed.tasks {
-            if time.is_last && !has_ended(time) {
-                self.accounts.add_off_cpu(process_of(&time.slot), &OffCpu::default());
+        self.add_folded(closed);
+    }
+
+    /// Of tasks whose time was folded, and which are in no list, nothing tells what they did.
+    fn add_folded(&mut self, closed: &Closed<'_>) {
+        for (index, time) in closed.tasks.iter().enumerate() {
+            let (process, is_in_no_list) = (process_of(&time.slot), time.is_last && !has_ended(time));
+            if is_in_no_list {
+                self.accounts.add_off_cpu(process, &OffCpu::default());
             }
-            if time.folded_threads_ns > 0 || (time.is_last && !has_ended(time)) {
-                self.accounts.add_dead_growth(process_of(&time.slot), None, 0);
-            }
-            if time.folded_children_ns > 0 {
-                self.accounts.inherit(process_of(&time.slot), None);
+            let (has_threads, has_children) =
+                (time.folded_threads_ns > 0 || is_in_no_list, time.folded_children_ns > 0);
+            match self.attribution.settled_heir(index) {
+                // All of that is the heir's.
+                Some(heir) if has_threads || has_children => {
+                    self.accounts.inherit(heir, TaskDivision::UNKNOWN);
+                }
+                Some(_) => {}
+                None => {
+                    if has_threads {
+                        self.accounts.add_dead_growth(process, None, 0);
+                    }
+                    if has_children {
+                        self.accounts.inherit(process, TaskDivision::UNKNOWN);
+                    }
+                }
             }
         }
     }
@@ -396,9 +417,7 @@ impl RowBuilder {
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
                 division: Division {
-                    self_user_ns: growth
-                        .and_then(|growth| TaskDivision::of(&growth, time.wall_ns))
-                        .map(|own| own.user_ns),
+                    self_user_ns: growth.and_then(|growth| TaskDivision::of(&growth, time.wall_ns).user_ns),
                     ..Division::default()
                 },
                 states,

@@ -273,11 +273,10 @@ impl ServiceLedger {
         };
         listing.snapshot(request, &mut self.listed)?;
         into.frame = None;
-        let sees_exits = into.exited.is_some();
         let Snapshot { processes, tasks, from_procfs, .. } = &self.listed;
         let idle = |task: &Task| {
             let is_unseen = from_procfs.binary_search(&task.tid).is_ok();
-            Row::new(*task, Usage::of_idle(task.known, sees_exits, is_unseen))
+            Row::new(*task, Usage::of_idle_in_ledger(task.known, is_unseen))
         };
         let is_wanted = |task: &&Task| is_wanted_pid(task.pid);
         add(&mut into.processes, processes.iter().filter(is_wanted).map(idle));

@@ -2,7 +2,7 @@
 
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::FieldSet;
-use cpuledger_model::interval::{Division, Interval, Row, Usage};
+use cpuledger_model::interval::{Interval, Row, Usage};
 use cpuledger_model::states::OffTasks;
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 use rustc_hash::FxHashMap;
@@ -129,14 +129,11 @@ impl RowBuilder {
                 }
             });
             let usage = Usage {
-                stolen_ns: (!is_unseen).then_some(0),
-                exited_children_stolen_ns: Some(0),
-                division: Division::NOTHING,
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
-                ..Usage::of_idle(row.known, true, is_unseen)
+                ..Usage::of_idle_in_ledger(row.known, is_unseen)
             };
             let growth = with_wait(usage.growth, usage.states);
             rows.push(Row::new(*row, Usage { growth, ..usage }));
