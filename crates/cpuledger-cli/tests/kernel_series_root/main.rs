@@ -26,7 +26,7 @@ const HEADER_BYTES: usize = 24;
 fn begin() -> Option<MutexGuard<'static, ()>> {
     let guard = alone();
     if records().is_none() {
-        not_run("its kernel has no account of the dead: run scripts/kernel product");
+        not_run("its kernel has no account of the dead: run make kernel");
         return None;
     }
     Some(guard)
