@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::Context;
+use cpuledger::clock::thread_cpu_ns;
 use cpuledger::support::{facts, privilege};
 use cpuledger::{SourceKind, machine};
 use cpuledger_proc::task::stat::parse_stat;
@@ -91,7 +92,7 @@ impl MayKeepTime {
     pub fn begin(self) -> Option<KeptTime> {
         let kept = machine::come_in_real_time(false);
         drop(self);
-        kept.ok().map(|()| KeptTime { used_ns: own_cpu_ns(), length_ns: 0 })
+        kept.ok().map(|()| KeptTime { used_ns: thread_cpu_ns(), length_ns: 0 })
     }
 }
 
@@ -119,18 +120,13 @@ impl KeptTime {
         if is_cut_short {
             return Some(self);
         }
-        let used_ns = own_cpu_ns();
+        let used_ns = thread_cpu_ns();
         if used_ns - self.used_ns <= self.length_ns / 2 {
             return Some(KeptTime { used_ns, length_ns: 0 });
         }
         let _ = machine::share_cpus(false);
         None
     }
-}
-
-fn own_cpu_ns() -> u64 {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
 /// Whether nobody has chosen another priority for this thread, by nice(1), chrt(1) or a unit.
@@ -234,9 +230,9 @@ mod tests {
 
     #[test]
     fn real_time_ends_once_an_interval_takes_more_than_half_of_its_length() {
-        let kept = KeptTime { used_ns: own_cpu_ns(), length_ns: 0 };
+        let kept = KeptTime { used_ns: thread_cpu_ns(), length_ns: 0 };
         let kept = kept.go_on(3_600_000_000_000, false).expect("less than half an hour");
-        while own_cpu_ns() == kept.used_ns {}
+        while thread_cpu_ns() == kept.used_ns {}
         let kept = kept.go_on(1, true).expect("a key has cut it short");
         assert!(kept.go_on(1, false).is_none());
     }

@@ -38,6 +38,11 @@ pub fn monotonic_ns() -> u64 {
     clock_ns(ClockId::Monotonic)
 }
 
+/// CPU time of this thread, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(ClockId::ThreadCPUTime)
+}
+
 /// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: the time this machine has been suspended.
 pub fn suspended_ns() -> u64 {
     let before = monotonic_ns();

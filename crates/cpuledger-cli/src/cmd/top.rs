@@ -136,9 +136,9 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
             break;
         };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
-        if let Some(option) = options.by.of_ledger().filter(|_| !interval.source.is_of_ledger()) {
-            let sentence =
-                format!("{option} needs a recording of the ledger; this one is of {}", interval.source);
+        if let Some(only) = options.by.of_ledger().filter(|_| !interval.source.is_of_ledger()) {
+            let (option, source) = (only.option, interval.source);
+            let sentence = format!("{option} needs a recording of the ledger; this one is of {source}");
             return Err(Failure::Usage(sentence).into());
         }
         printer.print(&interval, Some(&told))?;

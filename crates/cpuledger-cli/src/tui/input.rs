@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use super::action::{Action, ExportFormat};
 use super::config::Tree;
 use super::effect::Effect;
-use super::frame::{Frame, Kind};
+use super::frame::Kind;
 use super::keys;
 use super::listing::{Id, Item};
 use super::mode::{Mode, PromptKind};
@@ -172,8 +172,8 @@ impl State {
             Action::Arguments => settings.has_arguments = !settings.has_arguments,
             Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
             Action::Exact => settings.is_exact = !settings.is_exact,
-            Action::States => self.change_view(),
-            Action::Parts => self.divide_parts(),
+            Action::States => self.show_states(),
+            Action::Parts => self.show_parts(),
             Action::Cpus => settings.has_cpus = !settings.has_cpus,
             Action::Memory => settings.has_memory = !settings.has_memory,
             Action::SortBy(name) => self.sort_by(name),
@@ -200,22 +200,30 @@ impl State {
     }
 
     /// States in place of the columns, and back.
-    fn change_view(&mut self) {
+    fn show_states(&mut self) {
         self.settings.has_states = !self.settings.has_states;
         self.settings.has_parts = false;
-        let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
-        if self.settings.has_states && self.frame.as_deref().is_some_and(tells_none) {
-            self.complain("only the ledger knows the states of tasks; press w for the columns");
+        if self.settings.has_states {
+            self.complain_without_ledger(
+                "only the ledger knows the states of tasks; press w for the columns",
+            );
         }
     }
 
     /// User, system and stolen time of each part in place of the columns, and back.
-    fn divide_parts(&mut self) {
+    fn show_parts(&mut self) {
         self.settings.has_parts = !self.settings.has_parts;
         self.settings.has_states = false;
-        let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
-        if self.settings.has_parts && self.frame.as_deref().is_some_and(tells_none) {
-            self.complain("only the ledger knows how the time of the dead divides; press p for the columns");
+        if self.settings.has_parts {
+            self.complain_without_ledger(
+                "only the ledger knows how the time of the dead divides; press p for the columns",
+            );
+        }
+    }
+
+    fn complain_without_ledger(&mut self, sentence: &str) {
+        if self.frame.as_deref().is_some_and(|frame| !frame.interval.source.is_of_ledger()) {
+            self.complain(sentence);
         }
     }
 

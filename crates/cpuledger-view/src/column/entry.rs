@@ -308,7 +308,7 @@ macro_rules! text {
 
 /// A column of the table, as `PLACE HEADER SIDE WIDTH rank RANK CELL; HELP`.
 macro_rules! in_table {
-    ($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:literal) => {
+    ($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:expr) => {
         Some(InTable {
             place: $place,
             header: $header,

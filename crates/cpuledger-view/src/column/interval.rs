@@ -36,6 +36,27 @@ pub(super) fn known(number: Option<u64>) -> Value<'static> {
     number.map_or(Value::Absent, Value::Unsigned)
 }
 
+/// A column of what divides a part of CPU time, as `KEY HEADER_OF_PS INDEX MEMBER PART; PLACE HEADER; HELP`: the index is that of
+/// [`cpuledger_model::interval::Usage::divided`].
+macro_rules! divided {
+    ($key:literal $in_ps:literal $index:literal $member:ident $part:literal; $place:literal $header:literal; $help:literal) => {
+        Column {
+            figure: Some(Figure::Part(&Part {
+                key: $key,
+                help: concat!("The part of ", $part, " time. The three add up to it; only the ledger knows them."),
+                value: |usage| known(usage.divided()[$index].map(|part| part.$member)),
+            })),
+            listed: watched(
+                &[($key, $in_ps)],
+                $key.len(),
+                concat!($help, ": always shown as `-` here; see `cpuledger top`."),
+            ),
+            in_table: in_table!($place $header right 5 rank 8 Share sums; concat!($help, ".")),
+            ..Column::NOWHERE
+        }
+    };
+}
+
 /// In the order in which `ps` lists them.
 pub(super) static COLUMNS: &[Column] = &[
     Column {
@@ -80,54 +101,14 @@ pub(super) static COLUMNS: &[Column] = &[
             in_table: in_table!(35 "C.STL" right 5 rank 8 Share sums; "Stolen time of dead processes it inherits from."),
         }
     },
-    part! { "self_user_ns" "SELF_USER_NS" 12; |usage| known(usage.divided()[0].map(|part| part.user_ns));
-        "The part of self_ns that is user time. The three add up to it; only the ledger knows them.";
-        "User time of live tasks: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(30 "S.USR" right 5 rank 8 Share sums; "User time of live tasks."),
-        }
-    },
-    part! { "self_system_ns" "SELF_SYSTEM_NS" 14; |usage| known(usage.divided()[0].map(|part| part.system_ns));
-        "The part of self_ns that is system time. The three add up to it; only the ledger knows them.";
-        "System time of live tasks: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(31 "S.SYS" right 5 rank 8 Share sums; "System time of live tasks."),
-        }
-    },
-    part! { "self_stolen_ns" "SELF_STOLEN_NS" 14; |usage| known(usage.divided()[0].map(|part| part.stolen_ns));
-        "The part of self_ns that is stolen time. The three add up to it; only the ledger knows them.";
-        "Stolen time of live tasks: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(32 "S.STL" right 5 rank 8 Share sums; "Stolen time of live tasks."),
-        }
-    },
-    part! { "exited_children_user_ns" "EXITED_CHILDREN_USER_NS" 23; |usage| known(usage.divided()[2].map(|part| part.user_ns));
-        "The part of exited_children_ns that is user time. The three add up to it; only the ledger knows them.";
-        "User time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(33 "C.USR" right 5 rank 8 Share sums; "User time of dead processes it inherits from."),
-        }
-    },
-    part! { "exited_children_system_ns" "EXITED_CHILDREN_SYSTEM_NS" 25; |usage| known(usage.divided()[2].map(|part| part.system_ns));
-        "The part of exited_children_ns that is system time. The three add up to it; only the ledger knows them.";
-        "System time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(34 "C.SYS" right 5 rank 8 Share sums; "System time of dead processes it inherits from."),
-        }
-    },
-    part! { "exited_threads_user_ns" "EXITED_THREADS_USER_NS" 22; |usage| known(usage.divided()[1].map(|part| part.user_ns));
-        "The part of exited_threads_ns that is user time. The three add up to it; only the ledger knows them.";
-        "User time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(36 "X.USR" right 5 rank 8 Share sums; "User time of its threads that died."),
-        }
-    },
-    part! { "exited_threads_system_ns" "EXITED_THREADS_SYSTEM_NS" 24; |usage| known(usage.divided()[1].map(|part| part.system_ns));
-        "The part of exited_threads_ns that is system time. The three add up to it; only the ledger knows them.";
-        "System time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(37 "X.SYS" right 5 rank 8 Share sums; "System time of its threads that died."),
-        }
-    },
-    part! { "exited_threads_stolen_ns" "EXITED_THREADS_STOLEN_NS" 24; |usage| known(usage.divided()[1].map(|part| part.stolen_ns));
-        "The part of exited_threads_ns that is stolen time. The three add up to it; only the ledger knows them.";
-        "Stolen time of its threads that died: always shown as `-` here; see `cpuledger top`." => {
-            in_table: in_table!(38 "X.STL" right 5 rank 8 Share sums; "Stolen time of its threads that died."),
-        }
-    },
+    divided! { "self_user_ns" "SELF_USER_NS" 0 user_ns "self_ns that is user"; 30 "S.USR"; "User time of live tasks" },
+    divided! { "self_system_ns" "SELF_SYSTEM_NS" 0 system_ns "self_ns that is system"; 31 "S.SYS"; "System time of live tasks" },
+    divided! { "self_stolen_ns" "SELF_STOLEN_NS" 0 stolen_ns "self_ns that is stolen"; 32 "S.STL"; "Stolen time of live tasks" },
+    divided! { "exited_children_user_ns" "EXITED_CHILDREN_USER_NS" 2 user_ns "exited_children_ns that is user"; 33 "C.USR"; "User time of dead processes it inherits from" },
+    divided! { "exited_children_system_ns" "EXITED_CHILDREN_SYSTEM_NS" 2 system_ns "exited_children_ns that is system"; 34 "C.SYS"; "System time of dead processes it inherits from" },
+    divided! { "exited_threads_user_ns" "EXITED_THREADS_USER_NS" 1 user_ns "exited_threads_ns that is user"; 36 "X.USR"; "User time of its threads that died" },
+    divided! { "exited_threads_system_ns" "EXITED_THREADS_SYSTEM_NS" 1 system_ns "exited_threads_ns that is system"; 37 "X.SYS"; "System time of its threads that died" },
+    divided! { "exited_threads_stolen_ns" "EXITED_THREADS_STOLEN_NS" 1 stolen_ns "exited_threads_ns that is stolen"; 38 "X.STL"; "Stolen time of its threads that died" },
     part! { "accounting_ppid" "ACCOUNTING_PPID" 15; |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into()));
         "Process that inherits its time. Known if a hook saw the fork: with ledger, and with walk for processes that started after it attached.";
         "The process that inherits its time: always shown as `-` here; see `cpuledger top`." => {

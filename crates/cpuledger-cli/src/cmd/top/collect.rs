@@ -8,7 +8,7 @@ use cpuledger_program::output;
 use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
 
-use super::options::{Format, Options};
+use super::options::{Format, OfLedger, Options};
 use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
 use crate::privileges::{self, KeptTime, MayKeepTime};
@@ -51,9 +51,8 @@ impl Collector {
     pub fn of(options: &Options, wanted: Wanted) -> anyhow::Result<Collector> {
         let opened = Collector::open(wanted, options.is_screen);
         match options.by.of_ledger().filter(|_| options.source.is_none()) {
-            Some(option) => opened.with_context(|| {
-                format!("{option} needs the ledger, the only source that tells where all of the time went")
-            }),
+            Some(OfLedger { option, known, .. }) => opened
+                .with_context(|| format!("{option} needs the ledger, the only source that tells {known}")),
             None => opened,
         }
     }

@@ -116,12 +116,31 @@ pub struct By {
     pub group: Group,
 }
 
+/// An option that only a ledger can answer.
+#[derive(Debug, Clone, Copy)]
+pub struct OfLedger {
+    /// As it is given.
+    pub option: &'static str,
+    /// What the ledger knows, and no other source does.
+    pub known: &'static str,
+    /// What other sources have for it.
+    instead: &'static str,
+}
+
 impl By {
     /// What of it only the ledger tells.
-    pub fn of_ledger(self) -> Option<&'static str> {
+    pub fn of_ledger(self) -> Option<OfLedger> {
         match self {
-            By { has_states: true, .. } => Some("--by wait"),
-            By { has_parts: true, .. } => Some("--by parts"),
+            By { has_states: true, .. } => Some(OfLedger {
+                option: "--by wait",
+                known: "where all of the time went",
+                instead: "; -o wait sorts by what it knows",
+            }),
+            By { has_parts: true, .. } => Some(OfLedger {
+                option: "--by parts",
+                known: "how the time of the dead divides",
+                instead: "",
+            }),
             _ => None,
         }
     }
@@ -349,13 +368,9 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
         ));
     }
     match source.filter(|kind| !kind.is_of_ledger()).zip(by.of_ledger()) {
-        Some((kind, "--by wait")) => Err(usage(format!(
-            "--by wait needs the ledger, because {kind} does not know where all of the time went; -o wait sorts by what \
-             it knows"
-        ))),
-        Some((kind, option)) => Err(usage(format!(
-            "{option} needs the ledger, because {kind} does not know how the time of the dead divides"
-        ))),
+        Some((kind, OfLedger { option, known, instead })) => {
+            Err(usage(format!("{option} needs the ledger, because {kind} does not know {known}{instead}")))
+        }
         None => Ok(by),
     }
 }

@@ -195,19 +195,29 @@ impl Accounts {
     }
 
     /// What a task of the process grew by that lives, and how its time divides; `None`: that is not known, or comes later.
-    pub(super) fn add_living_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
-        let Some(account) = self.find(process) else { return };
-        account.add_growth(growth);
-        account.own.add(growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(growth, wall_ns)));
+    pub(super) fn add_living_growth(
+        &mut self,
+        process: TaskId,
+        growth: Option<&Growth>,
+        division: TaskDivision,
+    ) {
+        if let Some(account) = self.find(process) {
+            account.add_growth(growth);
+            account.own.add(division);
+        }
     }
 
     /// Likewise, of one that has died.
-    pub(super) fn add_dead_growth(&mut self, process: TaskId, growth: Option<&Growth>, wall_ns: u64) {
-        let Some(account) = self.find(process) else { return };
-        account.add_growth(growth);
-        account
-            .dead_threads
-            .add(growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(growth, wall_ns)));
+    pub(super) fn add_dead_growth(
+        &mut self,
+        process: TaskId,
+        growth: Option<&Growth>,
+        division: TaskDivision,
+    ) {
+        if let Some(account) = self.find(process) {
+            account.add_growth(growth);
+            account.dead_threads.add(division);
+        }
     }
 
     /// How the time of a dead task divides that the process inherits.

@@ -331,21 +331,20 @@ impl RowBuilder {
                 *before = (before.0 + time.wall_ns, sum_of(before.1, states));
                 self.lives.renumber(&seen, &last)
             };
-            let at_end = Some(OffTasks::default());
+            let (at_end, division) = (Some(OffTasks::default()), TaskDivision::of(&growth, time.wall_ns));
             if settled.is_none() && self.accounts.has_process(seen.process) {
                 // What it did under its old tid is the time of a thread that lives.
                 if has_died(time) {
-                    self.accounts.add_dead_growth(seen.process, Some(&growth), time.wall_ns);
+                    self.accounts.add_dead_growth(seen.process, Some(&growth), division);
                 } else {
-                    self.accounts.add_living_growth(seen.process, Some(&growth), time.wall_ns);
+                    self.accounts.add_living_growth(seen.process, Some(&growth), division);
                 }
                 let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
                 self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
                 let owed_ns = if ends_process { self.lives.take_owed(seen.process) } else { 0 };
-                let own = TaskDivision::of(&growth, time.wall_ns);
-                let ahead_ns = own.ahead_ns.map(|ahead_ns| ahead_ns + owed_ns);
-                self.accounts.inherit(heir, TaskDivision { ahead_ns, ..own });
+                let ahead_ns = division.ahead_ns.map(|ahead_ns| ahead_ns + owed_ns);
+                self.accounts.inherit(heir, TaskDivision { ahead_ns, ..division });
             }
         }
         self.add_folded(closed);
@@ -360,20 +359,19 @@ impl RowBuilder {
             }
             let (has_threads, has_children) =
                 (time.folded_threads_ns > 0 || is_in_no_list, time.folded_children_ns > 0);
-            match self.attribution.settled_heir(index) {
+            if !has_threads && !has_children {
+                continue;
+            }
+            if let Some(heir) = self.attribution.settled_heir(index) {
                 // All of that is the heir's.
-                Some(heir) if has_threads || has_children => {
-                    self.accounts.inherit(heir, TaskDivision::UNKNOWN);
-                }
-                Some(_) => {}
-                None => {
-                    if has_threads {
-                        self.accounts.add_dead_growth(process, None, 0);
-                    }
-                    if has_children {
-                        self.accounts.inherit(process, TaskDivision::UNKNOWN);
-                    }
-                }
+                self.accounts.inherit(heir, TaskDivision::UNKNOWN);
+                continue;
+            }
+            if has_threads {
+                self.accounts.add_dead_growth(process, None, TaskDivision::UNKNOWN);
+            }
+            if has_children {
+                self.accounts.inherit(process, TaskDivision::UNKNOWN);
             }
         }
     }
@@ -394,7 +392,9 @@ impl RowBuilder {
                 None => closed.final_figures(time).map(|last| counters_of(&last)),
             };
             let growth = self.lives.go_on(&seen, now.as_ref());
-            self.accounts.add_living_growth(seen.process, growth.as_ref(), time.wall_ns);
+            let division =
+                growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(&growth, time.wall_ns));
+            self.accounts.add_living_growth(seen.process, growth.as_ref(), division);
             let states = seen.stretch.map(|stretch| stretch.states);
             let off_cpu = OffCpu {
                 states,
@@ -416,10 +416,7 @@ impl RowBuilder {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
-                division: Division {
-                    self_user_ns: growth.and_then(|growth| TaskDivision::of(&growth, time.wall_ns).user_ns),
-                    ..Division::default()
-                },
+                division: Division { self_user_ns: division.user_ns, ..Division::default() },
                 states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
