@@ -15,7 +15,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -114,6 +114,14 @@ kernel-debug: ## put load on a kernel with kernel/series that checks its locks a
 kernel-selftests: ## run the kernel's own tests without and with kernel/series, and compare (writes docs/kernel-selftests.md)
 	@scripts/install-packages kernel selftests
 	scripts/kernel selftests $(target)/kernel
+
+kernel-configs: ## build what each patch of kernel/series touches in ten configurations: without taskstats, for one CPU, 32 bits, real time, arm64...
+	@scripts/install-packages kernel
+	scripts/kernel configs $(target)/kernel
+
+kernel-locks: ## count what the locks do on a kernel with kernel/series, with 64 CPUs too, and have a hypervisor take time (writes docs/kernel-locks.md)
+	@scripts/install-packages kernel
+	scripts/kernel locks $(target)/kernel
 
 bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
 	@scripts/install-packages build bench

@@ -106,7 +106,7 @@ static void threads_of_the_dead_are_inherited(void)
 		fail("%llu ns are inherited of %llu", (unsigned long long)mine.exited_children_runtime, (unsigned long long)all);
 	must(mine.exited_children_utime >= user);
 	must(mine.exited_children_runtime >= stats.exited_threads_runtime);
-	must(mine.exited_children_steal >= stats.exited_threads_steal + stats.cpu_steal_total);
+	must(mine.exited_children_irq >= stats.exited_threads_irq + stats.cpu_irq_total);
 }
 
 /* A loop for each CPU, so none of them idles. */
@@ -163,15 +163,15 @@ static uint64_t use_of(pid_t pid)
 	directory = opendir(path);
 	if (!directory || !read_taskstats(pid, &stats))
 		fail("%d has gone", pid);
-	sum = stats.exited_threads_runtime + stats.exited_threads_steal + stats.exited_children_runtime +
-	      stats.exited_children_steal;
+	sum = stats.exited_threads_runtime + stats.exited_threads_irq + stats.exited_threads_steal +
+	      stats.exited_children_runtime + stats.exited_children_irq + stats.exited_children_steal;
 	while ((entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		must(read_taskstats(atoi(entry->d_name), &stats));
 		snprintf(file, sizeof(file), "%s/%s/schedstat", path, entry->d_name);
 		read_file(file, text, sizeof(text));
-		sum += strtoull(text, NULL, 10) + stats.cpu_steal_total;
+		sum += strtoull(text, NULL, 10) + stats.cpu_irq_total + stats.cpu_steal_total;
 	}
 	closedir(directory);
 	return sum;

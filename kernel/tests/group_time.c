@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Places of a stat file. */
@@ -344,10 +345,52 @@ static void the_time_of_a_process_never_falls(void)
 	end(pid);
 }
 
+#define CHURN_THREADS 4000
+
+static void churn(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < CHURN_THREADS; i++)
+		must(!pthread_create(&thread, NULL, come_and_go, NULL) && !pthread_join(thread, NULL));
+}
+
+/*
+ * While a timer on the clock of a process is armed, the kernel counts for it, and else it adds up the threads. Threads that come and go
+ * meanwhile are the same for both: what one uses after its release is in neither.
+ */
+static void clock_and_timers_agree(void *argument)
+{
+	struct itimerspec far = { .it_value.tv_sec = 1000000 }, off = { 0 };
+	uint64_t armed, disarmed;
+	timer_t timer;
+
+	(void)argument;
+	add_sleepers(40);
+	must(!timer_create(CLOCK_PROCESS_CPUTIME_ID, &(struct sigevent){ .sigev_notify = SIGEV_NONE }, &timer));
+	must(!timer_settime(timer, TIMER_ABSTIME, &far, NULL));
+	churn();
+	armed = process_ns(0);
+	must(!timer_settime(timer, 0, &off, NULL));
+	/* The kernel stops to count at the next tick that finds no timer. */
+	burn_us(30000);
+	disarmed = process_ns(0);
+	printf("# %llu ns with a timer, %llu ns after it and 30 ms\n", (unsigned long long)armed, (unsigned long long)disarmed);
+	if (disarmed < armed + 30000000 || disarmed > armed + 32000000)
+		fail("the clock has %llu ns with a timer, and %llu ns after it and 30 ms", (unsigned long long)armed,
+		     (unsigned long long)disarmed);
+}
+
+static void the_clock_of_a_process_and_its_timers_agree(void)
+{
+	wait_for(child(clock_and_timers_agree, NULL));
+}
+
 const struct test time_tests[] = {
 	{ "time: a process is the sum of its threads", a_process_is_the_sum_of_its_threads },
 	{ "time: what dead threads used stays with the process", what_dead_threads_used_stays },
 	{ "time: getrusage is the sum of the threads", usage_is_the_sum_of_threads },
 	{ "time: figures of a process never fall", the_time_of_a_process_never_falls },
+	{ "time: the clock of a process and its timers agree", the_clock_of_a_process_and_its_timers_agree },
 	{ 0 },
 };

@@ -55,6 +55,10 @@ __attribute__((noreturn)) void exec_at_once(int left);
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);
 void print_snapshot_tables(unsigned int most_threads);
+void print_prices(void);
+void print_others(void);
+/* Prints what the kernel says of its locks, if it says so. */
+void print_lock_statistics(void);
 /* Puts load on all that the series touches, for as many seconds as `guest_seconds` says, and prints what held. */
 void run_stress(void);
 /* Runs the kernel's own tests, which the host has put into /selftests. */

@@ -6,10 +6,11 @@
  *   ok NAME                        a test holds
  *   not ok NAME                    it does not; lines that begin with # before it say why
  *   table TABLE COLUMN ROW NUMBER  a figure
+ *   lock LOAD LINE                 a line of /proc/lock_stat
  *   done                           the guest has come to its end
  *
- * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, snapshots, stress, selftests,
- * or the program /product.
+ * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, snapshots, prices, others, locks, stress,
+ * selftests, or the program /product.
  */
 #include "guest.h"
 
@@ -20,6 +21,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,6 +115,14 @@ int main(int argc, char **argv)
 	} else if (what && !strcmp(what, "snapshots")) {
 		write_file("/proc/sys/kernel/pid_max", "4194304");
 		print_snapshot_tables(threads ? strtoul(threads, NULL, 10) : 100000);
+	} else if (what && !strcmp(what, "prices")) {
+		must(!mknod("/dev/ram0", S_IFBLK | 0600, makedev(1, 0)));
+		print_prices();
+	} else if (what && !strcmp(what, "others")) {
+		print_others();
+	} else if (what && !strcmp(what, "locks")) {
+		write_file("/proc/sys/kernel/pid_max", "4194304");
+		print_lock_statistics();
 	} else if (what && !strcmp(what, "product")) {
 		run_product();
 	} else if (what && !strcmp(what, "stress")) {

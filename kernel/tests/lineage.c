@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "record.h"
+#include "taskstats.h"
 
 #define MEMBERS 40
 #define BURN_US 30000
@@ -360,6 +362,156 @@ static void heirs_that_die_one_after_the_other(void)
 	must_inherit(getpid(), before, 0, MEMBERS - 1);
 }
 
+/* What a debugger does with a child changes whose child it is to wait for, and not who inherits. */
+static void trace(int number)
+{
+	pid_t tracee = pid_of(number - 1);
+
+	must(!ptrace(PTRACE_SEIZE, tracee, NULL, NULL));
+	family->go = 1;
+	if (number == 3) {
+		/* A tracer that dies lets go of its child, which lives. */
+		burn_and_exit(number);
+	}
+	must(waitpid(tracee, NULL, __WALL) == tracee);
+	burn_and_exit(number);
+}
+
+static void a_child_that_is_traced(void)
+{
+	uint64_t before;
+	pid_t pid;
+
+	if (!begin())
+		return;
+	before = inherited(getpid());
+	pid = member(0, orphan);
+	member(1, trace);
+	must(waitpid(pid, NULL, 0) == pid);
+	must(wait(NULL) > 0);
+	must_inherit(getpid(), before, 0, 1);
+	must(stats_of(getpid()).ac_acct_ppid == 1);
+}
+
+static void after_the_tracer(int number)
+{
+	await_go(2);
+	burn_and_exit(number);
+}
+
+static void a_tracer_that_dies(void)
+{
+	uint64_t before;
+	pid_t pid;
+
+	if (!begin())
+		return;
+	before = inherited(getpid());
+	pid = member(2, after_the_tracer);
+	wait_for(member(3, trace));
+	must_inherit(getpid(), before, 3, 3);
+	must(stats_of(pid).ac_acct_ppid == (uint32_t)getpid());
+	family->go = 2;
+	wait_for(pid);
+	must_inherit(getpid(), before, 2, 3);
+}
+
+/* The parent of a traced child dies: the tracer is not its heir. */
+static void leave_a_traced_child(int number)
+{
+	member(number + 1, after_the_tracer);
+	await_go(1);
+	burn_and_exit(number);
+}
+
+static void a_traced_child_whose_parent_dies(void)
+{
+	uint64_t before;
+	pid_t pid, tracee;
+
+	if (!begin())
+		return;
+	before = inherited(getpid());
+	pid = member(4, leave_a_traced_child);
+	tracee = pid_of(5);
+	must(!ptrace(PTRACE_SEIZE, tracee, NULL, NULL));
+	family->go = 1;
+	wait_for(pid);
+	await_accounting_parent(tracee, getpid());
+	family->go = 2;
+	must(waitpid(tracee, NULL, __WALL) == tracee);
+	must_inherit(getpid(), before, 4, 5);
+}
+
+/* It asks to be traced, and nobody waits for it. */
+static void be_traced(int number)
+{
+	must(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	burn_and_exit(number);
+}
+
+static void have_a_traced_child(int number)
+{
+	signal(SIGCHLD, SIG_IGN);
+	member(number + 1, be_traced);
+	while (!family->said[number + 1])
+		usleep(1000);
+	usleep(20000);
+	burn_and_exit(number);
+}
+
+static void a_child_that_asks_to_be_traced(void)
+{
+	uint64_t before;
+
+	if (!begin())
+		return;
+	before = inherited(getpid());
+	wait_for(member(6, have_a_traced_child));
+	must_inherit(getpid(), before, 6, 7);
+}
+
+static void sleep_long(int number)
+{
+	(void)number;
+	for (;;)
+		pause();
+}
+
+static void leave_a_sleeper(int number)
+{
+	member(number + 1, sleep_long);
+	await_go(1);
+	burn_and_exit(number);
+}
+
+/* A child that sleeps gets another accounting parent: a reader with a cookie is told that some did. */
+static void a_cookie_tells_of_new_parents(void)
+{
+	uint64_t cookie, next;
+	pid_t pid;
+	int fd;
+
+	if (!begin())
+		return;
+	fd = open_taskstats();
+	pid = member(8, leave_a_sleeper);
+	pid_of(9);
+	usleep(20000);
+	cookie = take(fd, 0, 0).header.cookie;
+	usleep(20000);
+	if (take(fd, 0, cookie).header.reparented >= cookie)
+		fail("parents have changed while nobody died");
+	next = take(fd, 0, 0).header.cookie;
+	must(next > cookie);
+	family->go = 1;
+	wait_for(pid);
+	await_accounting_parent(pid_of(9), getpid());
+	if (take(fd, 0, cookie).header.reparented < cookie)
+		fail("the accounting parent of %d has changed, and the header does not say so", pid_of(9));
+	kill(pid_of(9), SIGKILL);
+}
+
 const struct test lineage_tests[] = {
 	{ "lineage: a child that is waited for, to the nanosecond", a_child_that_is_waited_for },
 	{ "lineage: SIGCHLD ignored, and SA_NOCLDWAIT", children_without_sigchld },
@@ -370,5 +522,10 @@ const struct test lineage_tests[] = {
 	{ "lineage: CLONE_PARENT", a_sibling_by_clone },
 	{ "lineage: CLONE_PARENT by an orphan", a_sibling_of_an_orphan },
 	{ "lineage: heirs that die one after the other", heirs_that_die_one_after_the_other },
+	{ "lineage: a child that is traced", a_child_that_is_traced },
+	{ "lineage: a tracer that dies", a_tracer_that_dies },
+	{ "lineage: a traced child whose parent dies", a_traced_child_whose_parent_dies },
+	{ "lineage: PTRACE_TRACEME, and SIGCHLD ignored", a_child_that_asks_to_be_traced },
+	{ "lineage: a cookie tells of new parents", a_cookie_tells_of_new_parents },
 	{ 0 },
 };

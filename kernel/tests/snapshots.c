@@ -24,6 +24,8 @@
 enum { FIELD_PPID = 4, FIELD_USER = 14, FIELD_SYSTEM = 15, FIELD_START = 22 };
 
 #define SLEEPERS 300
+/* Of how many tasks a CPU keeps that they ran. */
+#define RING 8191
 #define TICK_NS 10000000
 
 /* A snapshot of the tests takes 300 us at most, unless its reader loses the CPU. */
@@ -353,7 +355,7 @@ static void no_time_is_missing(void)
 	pid_t loops[2];
 	struct snapshot first, second;
 	uint64_t sum = 0, capacity;
-	bool has_steal;
+	bool has_taken;
 	int fd;
 
 	if (!has_snapshots())
@@ -371,17 +373,17 @@ static void no_time_is_missing(void)
 		 * An emulator runs one CPU after the other, and its clock goes on meanwhile. If that is in an interrupt, the interrupt
 		 * has the time. It is missing where no field tells of it.
 		 */
-		has_steal = second.header.record_size > STEAL;
+		has_taken = second.header.record_size > STEAL;
 		sum = 0;
 		for (size_t i = 0; i < second.count; i++) {
 			const char *now = second.records + i * second.header.record_size;
 			const char *then = find_record(&first, field32(now, PID));
 
 			sum += field64(now, RUNTIME) - (then ? field64(then, RUNTIME) : 0);
-			if (has_steal)
-				sum += field64(now, STEAL) - (then ? field64(then, STEAL) : 0);
+			for (int taken = IRQ; has_taken && taken <= STEAL; taken += STEAL - IRQ)
+				sum += field64(now, taken) - (then ? field64(then, taken) : 0);
 		}
-		if ((has_steal && sum < capacity - capacity / 1000) || sum > capacity + capacity / 1000)
+		if ((has_taken && sum < capacity - capacity / 1000) || sum > capacity + capacity / 1000)
 			fail("%llu of %llu ns", (unsigned long long)sum, (unsigned long long)capacity);
 		first = take_at_once(fd, 0);
 	}
@@ -415,10 +417,28 @@ static void parts_make_the_whole(void)
 	must(!got);
 	if (records + 2 < whole || records > whole + 2)
 		fail("%zu records in parts, %zu at once", records, whole);
-	must(ask(fd, 4, 0) == EINVAL && ask(fd, 0, 1ULL << 60) == EINVAL);
-	must(ask_by_netlink(open_netlink(), 4, 0) == EINVAL);
+	must(ask(fd, 8, 0) == EINVAL && ask(fd, 0, 1ULL << 60) == EINVAL);
+	must(ask_by_netlink(open_netlink(), 8, 0) == EINVAL);
 	must(write(fd, buffer, 15) < 0 && errno == EINVAL);
+	/* A longer request is that of a later kernel: what it has more may be 0 only. */
+	memset(buffer, 0, 64);
+	must(write(fd, buffer, 64) == 64);
+	buffer[63] = 1;
+	must(write(fd, buffer, 64) < 0 && errno == E2BIG);
 	end(sleepers);
+}
+
+/* As stat has it, and no finer. */
+static void must_be_rounded(const char *record)
+{
+	static const int times[] = { START_TIME, START_BOOTTIME, UTIME, STIME };
+	static const int in_us[] = { ELAPSED_US, USER_US, SYSTEM_US };
+
+	for (int i = 0; i < 4; i++)
+		must(field64(record, times[i]) % TICK_NS == 0);
+	for (int i = 0; i < 3; i++)
+		must(field64(record, in_us[i]) % (TICK_NS / 1000) == 0);
+	must(!field32(record, EXIT_CODE));
 }
 
 static void without_privileges(void *argument)
@@ -432,9 +452,12 @@ static void without_privileges(void *argument)
 	fd = open_taskstats();
 	snapshot = take(fd, 0, 0);
 	must(find_record(&snapshot, 1) && find_record(&snapshot, getppid()));
+	must(!snapshot.header.cookie && ask(fd, EXACT, 0) == EPERM && ask(fd, 0, 1) == EINVAL);
+	for (size_t i = 0; i < snapshot.count; i++)
+		must_be_rounded(snapshot.records + i * snapshot.header.record_size);
 	must(field64(find_record(&snapshot, getpid()), MOST_MEMORY) == 0);
 	must(!strcmp(find_record(&snapshot, 1) + COMM, "init"));
-	must(ask(fd, WITH_DETAIL, 0) == EPERM);
+	must(ask(fd, WITH_DETAIL, 0) == EINVAL && ask(fd, EXACT | WITH_DETAIL, 0) == EPERM);
 	must(ask_by_netlink(open_netlink(), 0, 0) == EPERM);
 	/* What the mount hides, it hides here. */
 	close(fd);
@@ -443,6 +466,24 @@ static void without_privileges(void *argument)
 	snapshot = take(fd, 0, 0);
 	must(snapshot.count == 1 && field32(snapshot.records, PID) == (uint32_t)getpid());
 	must(field32(snapshot.records, UID) == 1000);
+}
+
+/* A descriptor shows what its opener may see, also to another one. */
+static void an_opener_decides(void)
+{
+	struct snapshot snapshot;
+	int fd;
+
+	must(!setegid(1000) && !seteuid(1000));
+	fd = open("/tmp/hidden/taskstats", O_RDWR);
+	must(!seteuid(0) && !setegid(0));
+	must(fd >= 0);
+	snapshot = take(fd, NOT_EXACT, 0);
+	if (find_record(&snapshot, 1))
+		fail("the reader sees %zu processes, which the opener does not", snapshot.count);
+	must(ask(fd, WITH_DETAIL, 0) == EPERM && ask(fd, 0, 1) == EPERM);
+	must(ask(open_taskstats(), NOT_EXACT, 1) == EINVAL);
+	close(fd);
 }
 
 static void some_may_see_less(void)
@@ -458,6 +499,7 @@ static void some_may_see_less(void)
 	must(mkdir("/tmp/hidden", 0755) == 0 || errno == EEXIST);
 	must(!mount("proc", "/tmp/hidden", "proc", 0, "hidepid=2"));
 	wait_for(child(without_privileges, NULL));
+	an_opener_decides();
 	must(!umount("/tmp/hidden"));
 }
 
@@ -498,6 +540,74 @@ static void a_namespace_sees_its_own(void)
 {
 	if (has_snapshots())
 		wait_for(child(make_namespace, NULL));
+}
+
+/* Its thread execs: the pid is then that of a task that was noted by another number. */
+static void exec_by_a_thread(void *argument)
+{
+	char byte;
+
+	(void)argument;
+	must(read(to_child[0], &byte, 1) == 1);
+	exec_in_turn(1);
+}
+
+static void an_exec_by_a_thread_is_found(void)
+{
+	struct snapshot snapshot;
+	uint64_t cookie;
+	pid_t pid;
+	int fd;
+
+	if (!has_snapshots())
+		return;
+	fd = open_taskstats();
+	for (uint32_t flags = 0; flags <= OF_THREADS; flags++) {
+		pid = start_child(exec_by_a_thread);
+		cookie = take(fd, 0, 0).header.cookie;
+		must(write(to_child[1], "", 1) == 1);
+		usleep(500000);
+		await_state(pid, pid, 'S');
+		snapshot = take(fd, flags, cookie);
+		if (!find_record(&snapshot, pid))
+			fail("flags %u: it has run, and is not among the %zu", flags, snapshot.count);
+		end(pid);
+	}
+}
+
+static void *end_at_once(void *argument)
+{
+	return argument;
+}
+
+/* More than a CPU has room for: then the marks of all tasks are looked at, and say the same. */
+static void many_that_ran_are_not_too_many(void)
+{
+	pid_t worker, sleeper;
+	struct snapshot snapshot;
+	uint64_t cookie;
+	int fd;
+
+	if (!has_snapshots())
+		return;
+	fd = open_taskstats();
+	worker = start_child(on_demand);
+	sleeper = idle_child(many_threads);
+	for (uint32_t flags = 0; flags <= OF_THREADS; flags++) {
+		cookie = take(fd, 0, 0).header.cookie;
+		demand();
+		for (int i = 0; i < 2 * RING; i++) {
+			pthread_t thread;
+
+			must(!pthread_create(&thread, NULL, end_at_once, NULL) && !pthread_join(thread, NULL));
+		}
+		usleep(50000);
+		snapshot = take(fd, flags, cookie);
+		judge_active(&snapshot, worker, sleeper);
+		must(find_record(&snapshot, getpid()));
+	}
+	end(sleeper);
+	end(worker);
 }
 
 /* Processes and threads that come and go, and an exec by a thread now and then. */
@@ -558,6 +668,8 @@ const struct test snapshot_tests[] = {
 	{ "snapshot: says what /proc says", snapshots_say_what_proc_says },
 	{ "snapshot: since a cookie, only what ran", only_what_ran_is_there },
 	{ "snapshot: threads tell of their process", threads_tell_of_their_process },
+	{ "snapshot: an exec by a thread is found", an_exec_by_a_thread_is_found },
+	{ "snapshot: many that ran are not too many", many_that_ran_are_not_too_many },
 	{ "snapshot: no time of the CPUs is missing", no_time_is_missing },
 	{ "snapshot: parts make the whole", parts_make_the_whole },
 	{ "snapshot: some may see less", some_may_see_less },

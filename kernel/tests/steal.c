@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What interrupts take from a task. The time that a task has a CPU is its runtime and its steal time, and what is left is the time
- * that it waits: the three together are the time that passes.
+ * What interrupts and the hypervisor take from a task. The time that a task has a CPU is its runtime and what is taken, and what is
+ * left is the time that it waits: the three together are the time that passes.
  */
 #include "guest.h"
 
@@ -16,7 +16,7 @@
 #include "record.h"
 
 struct reading {
-	uint64_t clock, runtime, wait, steal;
+	uint64_t clock, runtime, wait, taken;
 };
 
 /* Of a task of the caller. The runtime of the caller itself is up to date. */
@@ -29,14 +29,14 @@ static struct reading read_task(pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
 	reading.clock = now_ns();
-	/* Brings runtime and steal time up to this instant, together. */
+	/* Brings runtime and what is taken up to this instant, together. */
 	if (tid == syscall(SYS_gettid))
 		must(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &(struct timespec){ 0 }));
 	must(read_taskstats(tid, &stats));
 	read_file(path, text, sizeof(text));
 	reading.runtime = strtoull(text, &end, 10);
 	reading.wait = strtoull(end, NULL, 10);
-	reading.steal = stats.cpu_steal_total;
+	reading.taken = stats.cpu_irq_total + stats.cpu_steal_total;
 	return reading;
 }
 
@@ -86,15 +86,50 @@ static void steal_fills_the_gap(void)
 	spin_until(now_ns() + 3000000000ULL);
 	to = read_task(getpid());
 	passed = to.clock - from.clock;
-	known = to.runtime - from.runtime + to.steal - from.steal + to.wait - from.wait;
+	known = to.runtime - from.runtime + to.taken - from.taken + to.wait - from.wait;
 	printf("# of %llu us: runtime %llu, taken %llu, waits %llu\n", (unsigned long long)passed / 1000,
-	       (unsigned long long)(to.runtime - from.runtime) / 1000, (unsigned long long)(to.steal - from.steal) / 1000,
+	       (unsigned long long)(to.runtime - from.runtime) / 1000, (unsigned long long)(to.taken - from.taken) / 1000,
 	       (unsigned long long)(to.wait - from.wait) / 1000);
-	if (to.steal - from.steal < 20000000)
-		fail("interrupts have taken %llu ns of 3 s", (unsigned long long)(to.steal - from.steal));
+	if (to.taken - from.taken < 20000000)
+		fail("interrupts have taken %llu ns of 3 s", (unsigned long long)(to.taken - from.taken));
 	/* What is read one after the other is some microseconds apart. */
 	if (known + 1000000 < passed || known > passed + 1000000)
 		fail("%llu ns have passed, %llu ns are known", (unsigned long long)passed, (unsigned long long)known);
+}
+
+/* Where inject-steal.patch is a hypervisor that takes a quarter of the time of CPU 1: it is neither runtime nor that of interrupts. */
+static void what_a_hypervisor_takes_is_apart(void)
+{
+	struct taskstats from, to;
+	uint64_t begin, passed, steal, irq, runtime;
+
+	if (!has_patch(4))
+		return;
+	if (!getenv("guest_hypervisor")) {
+		printf("# this kernel has no hypervisor\n");
+		return;
+	}
+	for (int cpu = 0; cpu < 2; cpu++) {
+		stay_on(cpu);
+		spin_until(now_ns() + 20000000);
+		must(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &(struct timespec){ 0 }));
+		must(read_taskstats(getpid(), &from));
+		begin = now_ns();
+		spin_until(begin + 2000000000ULL);
+		must(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &(struct timespec){ 0 }));
+		must(read_taskstats(getpid(), &to));
+		passed = now_ns() - begin;
+		steal = to.cpu_steal_total - from.cpu_steal_total;
+		irq = to.cpu_irq_total - from.cpu_irq_total;
+		runtime = to.cpu_runtime - from.cpu_runtime;
+		printf("# CPU %d, of %llu us: runtime %llu, interrupts %llu, hypervisor %llu\n", cpu, (unsigned long long)passed / 1000,
+		       (unsigned long long)runtime / 1000, (unsigned long long)irq / 1000, (unsigned long long)steal / 1000);
+		if (cpu ? steal < passed / 4 - passed / 50 || steal > passed / 4 + passed / 50 : steal != 0)
+			fail("the hypervisor took %llu of %llu ns on CPU %d", (unsigned long long)steal, (unsigned long long)passed, cpu);
+		/* Nothing else wants this CPU. */
+		if (steal + irq + runtime + passed / 50 < passed || steal + irq + runtime > passed + passed / 50)
+			fail("%llu ns are known of %llu", (unsigned long long)(steal + irq + runtime), (unsigned long long)passed);
+	}
 }
 
 static void no_steal_without_a_cpu(void)
@@ -110,16 +145,17 @@ static void no_steal_without_a_cpu(void)
 	must(read_taskstats(tid, &before));
 	burn_us(500000);
 	must(read_taskstats(tid, &after));
-	if (before.cpu_steal_total != after.cpu_steal_total)
-		fail("a sleeping task has lost %llu ns", (unsigned long long)(after.cpu_steal_total - before.cpu_steal_total));
+	if (before.cpu_irq_total != after.cpu_irq_total)
+		fail("a sleeping task has lost %llu ns", (unsigned long long)(after.cpu_irq_total - before.cpu_irq_total));
 	/* A new task begins with nothing. */
 	must(read_taskstats(getpid(), &before));
-	if (after.cpu_steal_total > before.cpu_steal_total / 2 + 2000000)
-		fail("a task begins with %llu ns", (unsigned long long)after.cpu_steal_total);
+	if (after.cpu_irq_total > before.cpu_irq_total / 2 + 2000000)
+		fail("a task begins with %llu ns", (unsigned long long)after.cpu_irq_total);
 }
 
 const struct test steal_tests[] = {
-	{ "steal: runtime, steal time and waits are all of the time", steal_fills_the_gap },
-	{ "steal: nothing is taken from a task that sleeps", no_steal_without_a_cpu },
+	{ "taken: runtime, what is taken and waits are all of the time", steal_fills_the_gap },
+	{ "taken: what a hypervisor takes is apart", what_a_hypervisor_takes_is_apart },
+	{ "taken: nothing is taken from a task that sleeps", no_steal_without_a_cpu },
 	{ 0 },
 };

@@ -11,11 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PAGE 4096
 
 static pid_t target;
 
@@ -175,6 +178,61 @@ static void measure_living(const char *table, unsigned int threads)
 		close(there[i]);
 		close(back[i]);
 	}
+}
+
+/* What a task pays for its own figures. */
+static char *page;
+static int disk = -1;
+
+static void fault(void)
+{
+	page[0] = 1;
+	must(!madvise(page, PAGE, MADV_DONTNEED));
+}
+
+/* From a device, past the page cache: the I/O of the task is counted. */
+static void read_a_page(void)
+{
+	must(pread(disk, page, PAGE, 0) == PAGE);
+}
+
+static void fork_as_well(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	must(waitpid(pid, NULL, 0) == pid);
+}
+
+static void *measure_own_figures(void *column)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "fault%s", (char *)column);
+	measure_least("prices", name, 1, fault, 2000, 10);
+	snprintf(name, sizeof(name), "read%s", (char *)column);
+	if (disk >= 0)
+		measure_least("prices", name, 1, read_a_page, 1000, 10);
+	return NULL;
+}
+
+/* What each event costs, in few words: to be told for each patch. In a large group, threads add to counters of the group, too. */
+void print_prices(void)
+{
+	unsigned int threads = 100;
+	pthread_t thread;
+
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(page != MAP_FAILED);
+	disk = open("/dev/ram0", O_RDWR | O_DIRECT);
+	measure_own_figures("");
+	measure_living("prices", 200);
+	measure_least("prices", "fork", 200, fork_as_well, FORKS, FORK_ATTEMPTS);
+	add_sleepers(threads);
+	must(!pthread_create(&thread, NULL, measure_own_figures, "-large"));
+	must(!pthread_join(thread, NULL));
+	measure_reading(2 * threads);
 }
 
 void print_tables(unsigned int most_threads)

@@ -40,9 +40,14 @@ int open_taskstats(void)
 	return fd;
 }
 
+static uint32_t flags_of(uint32_t flags)
+{
+	return flags & NOT_EXACT ? flags & ~NOT_EXACT : flags | (geteuid() ? 0 : EXACT);
+}
+
 int ask(int fd, uint32_t flags, uint64_t cookie)
 {
-	struct request request = { .flags = flags, .cookie = cookie };
+	struct request request = { .flags = flags_of(flags), .cookie = cookie };
 
 	return write(fd, &request, sizeof(request)) == sizeof(request) ? 0 : errno;
 }
@@ -157,7 +162,7 @@ static void add_message(struct snapshot *snapshot, char *from, int length)
 /* Sends a request, and adds what comes to a snapshot. */
 static int dump(int fd, uint32_t flags, uint64_t cookie, struct snapshot *snapshot)
 {
-	struct request request = { .flags = flags, .cookie = cookie };
+	struct request request = { .flags = flags_of(flags), .cookie = cookie };
 	static char answer[65536];
 	struct nlmsghdr *message;
 	int got;
@@ -179,7 +184,7 @@ static int dump(int fd, uint32_t flags, uint64_t cookie, struct snapshot *snapsh
 
 void begin_dump(int fd, uint32_t flags)
 {
-	struct request request = { .flags = flags };
+	struct request request = { .flags = flags_of(flags) };
 	char answer[16384];
 
 	send_message(fd, family, TASKSTATS_CMD_GET, NLM_F_DUMP, SNAPSHOT_ATTRIBUTE, &request, sizeof(request));

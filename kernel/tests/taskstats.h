@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* What is asked for, as in linux/taskstats.h of the series. */
-enum { OF_THREADS = 1, WITH_DETAIL = 2 };
+enum { OF_THREADS = 1, EXACT = 2, WITH_DETAIL = 4 };
 
 struct request {
 	uint32_t flags, reserved;
@@ -17,17 +17,20 @@ struct request {
 };
 
 struct header {
-	uint32_t version, record_size;
-	uint64_t cookie, time;
+	uint32_t version, header_size, record_size, flags;
+	uint64_t cookie, time, reparented;
 };
 
-/* Where fields are in struct taskstats. Those of the series begin where the struct of the kernel without it ends. */
+/* Where fields are in struct taskstats. */
 enum {
 	EXIT_CODE = 4,
 	COMM = 80,
 	UID = 120,
 	PID = 128,
 	PPID = 132,
+	ELAPSED_US = 144,
+	USER_US = 152,
+	SYSTEM_US = 160,
 	MOST_MEMORY = 208,
 	TGID = 368,
 	START_TIME = offsetof(struct taskstats, ac_start_time),
@@ -35,7 +38,8 @@ enum {
 	RUNTIME = START_TIME + 16,
 	UTIME = START_TIME + 24,
 	STIME = START_TIME + 32,
-	STEAL = START_TIME + 40,
+	IRQ = START_TIME + 40,
+	STEAL = START_TIME + 48,
 };
 
 struct snapshot {
@@ -46,7 +50,12 @@ struct snapshot {
 
 /* Whether the kernel has snapshots. Fails if it has and should not, or should and has not: the host says how many patches it has. */
 bool has_snapshots(void);
-/* Asks through an open /proc/taskstats, or a socket of open_netlink(). The caller frees the records. */
+/*
+ * Asks through an open /proc/taskstats, or a socket of open_netlink(). The caller frees the records. Who is root asks for exact figures,
+ * unless it is told not to.
+ */
+enum { NOT_EXACT = 1 << 30 };
+
 struct snapshot take(int fd, uint32_t flags, uint64_t cookie);
 struct snapshot take_by_netlink(int fd, uint32_t flags, uint64_t cookie);
 /* Asks, and returns 0 or the error. */

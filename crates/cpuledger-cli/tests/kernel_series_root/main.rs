@@ -17,10 +17,10 @@ use std::sync::MutexGuard;
 use cpuledger_load::not_run;
 use cpuledger_load::scene::alone;
 
-/// `struct taskstats` with what the series tells of the dead: of Linux 6.12, and of 7.3.
-const RECORD_BYTES: [usize; 2] = [552, 808];
+/// `struct taskstats` with what the series tells of the dead.
+const RECORD_BYTES: usize = 832;
 /// `struct taskstats_header`.
-const HEADER_BYTES: usize = 24;
+const HEADER_BYTES: usize = 40;
 
 /// Has the machine for itself, if its kernel keeps account of the dead.
 fn begin() -> Option<MutexGuard<'static, ()>> {
@@ -40,7 +40,8 @@ fn program() -> OsString {
 /// The records of all processes, as the kernel gives them.
 fn records() -> Option<Vec<Vec<u8>>> {
     let mut file = File::options().read(true).write(true).open("/proc/taskstats").ok()?;
-    file.write_all(&[0; 16]).ok()?;
+    // Exact ones: flag 2.
+    file.write_all(&[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).ok()?;
     let mut bytes = vec![0; 1 << 22];
     let mut length = 0;
     loop {
@@ -49,17 +50,16 @@ fn records() -> Option<Vec<Vec<u8>>> {
             count => length += count,
         }
     }
-    let size = u32::from_ne_bytes(bytes[4..8].try_into().ok()?) as usize;
-    RECORD_BYTES
-        .contains(&size)
+    let size = u32::from_ne_bytes(bytes[8..12].try_into().ok()?) as usize;
+    (size == RECORD_BYTES)
         .then(|| bytes[HEADER_BYTES..length].chunks_exact(size).map(<[u8]>::to_vec).collect())
 }
 
-/// What the kernel says that a process has inherited: runtime and stolen time.
+/// What the kernel says that a process has inherited: runtime, and what interrupts and the hypervisor took.
 fn inherited_ns(pid: i32) -> u64 {
     let records = records().expect("the kernel has them");
     let number = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().expect("eight"));
     let record = records.iter().find(|record| record[128..132] == pid.to_ne_bytes()).expect("it lives");
-    // The last four members are runtime, user and system time, and stolen time.
-    number(record, record.len() - 32) + number(record, record.len() - 8)
+    // The last five members are runtime, user and system time, and what was taken.
+    [40, 16, 8].iter().map(|back| number(record, record.len() - back)).sum()
 }

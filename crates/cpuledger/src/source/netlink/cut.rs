@@ -16,11 +16,13 @@ const PATH: &str = "/proc/taskstats";
 
 /// Threads are wanted, not processes.
 const OF_THREADS: u32 = 1;
+/// Exact figures, as of the request: for root alone.
+const EXACT: u32 = 2;
 /// All fields are wanted.
-const WITH_DETAIL: u32 = 2;
+const WITH_DETAIL: u32 = 4;
 
 /// `struct taskstats_header`.
-const HEADER_BYTES: usize = 24;
+const HEADER_BYTES: usize = 40;
 
 /// Room for records at the beginning; it grows with what comes, and stays.
 const ROOM_BYTES: usize = 1 << 18;
@@ -125,7 +127,7 @@ impl Cuts {
     }
 
     fn take_once(&mut self, of_threads: bool) -> Result<Cut, Failure> {
-        let flags = WITH_DETAIL | if of_threads { OF_THREADS } else { 0 };
+        let flags = EXACT | WITH_DETAIL | if of_threads { OF_THREADS } else { 0 };
         let mut request = [0; 16];
         request[..4].copy_from_slice(&flags.to_ne_bytes());
         self.file.write_all(&request).map_err(failed)?;
@@ -157,8 +159,8 @@ fn failed(error: std::io::Error) -> Failure {
 /// Decodes a header and the records behind it.
 fn decode(bytes: &[u8]) -> Result<Cut, Unknown> {
     let (header, records) = bytes.split_at_checked(HEADER_BYTES).ok_or(Unknown::Nothing)?;
-    let size = header[4..].first_chunk().copied().map_or(0, u32::from_ne_bytes) as usize;
-    let at_ns = header[16..].first_chunk().copied().map_or(0, u64::from_ne_bytes);
+    let size = header[8..].first_chunk().copied().map_or(0, u32::from_ne_bytes) as usize;
+    let at_ns = header[24..].first_chunk().copied().map_or(0, u64::from_ne_bytes);
     if size == 0 || !records.len().is_multiple_of(size) {
         return Err(Unknown::Nothing);
     }
@@ -176,19 +178,19 @@ fn decode(bytes: &[u8]) -> Result<Cut, Unknown> {
 mod tests {
     use super::*;
 
-    /// A header and records of version 15 with these numbers.
+    /// A header and records of version 18 with these numbers.
     fn snapshot(numbers: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; HEADER_BYTES];
-        bytes[..2].copy_from_slice(&15_u16.to_ne_bytes());
-        bytes[4..8].copy_from_slice(&472_u32.to_ne_bytes());
-        bytes[16..24].copy_from_slice(&77_u64.to_ne_bytes());
+        bytes[..2].copy_from_slice(&18_u16.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&728_u32.to_ne_bytes());
+        bytes[24..32].copy_from_slice(&77_u64.to_ne_bytes());
         for &number in numbers {
-            let mut record = [0; 472];
-            record[..2].copy_from_slice(&15_u16.to_ne_bytes());
+            let mut record = [0; 728];
+            record[..2].copy_from_slice(&18_u16.to_ne_bytes());
             record[72..80].copy_from_slice(&9_u64.to_ne_bytes());
             record[128..132].copy_from_slice(&number.to_ne_bytes());
             record[368..372].copy_from_slice(&number.to_ne_bytes());
-            record[448..456].copy_from_slice(&u64::from(number * 10).to_ne_bytes());
+            record[704..712].copy_from_slice(&u64::from(number * 10).to_ne_bytes());
             bytes.extend_from_slice(&record);
         }
         bytes
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn a_part_is_refused() {
         let whole = snapshot(&[1, 2]);
-        for length in (0..whole.len()).filter(|length| (length.saturating_sub(HEADER_BYTES)) % 472 != 0) {
+        for length in (0..whole.len()).filter(|length| (length.saturating_sub(HEADER_BYTES)) % 728 != 0) {
             assert!(decode(&whole[..length]).is_err(), "{length}");
         }
         assert!(decode(&whole[..10]).is_err());

@@ -4,8 +4,8 @@
 //! each delay behind its total. Version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where a
 //! member is. Each version has one size, and a message of another size is not decoded.
 //!
-//! A kernel with the patches of a folder of `kernel/` counts on by itself from the version of the Linux that they are for. Its versions have
-//! sizes of their own, which tell them from versions that Linux gave the same number later.
+//! A kernel with the patches of `kernel/` counts on by itself from version 17. Its versions have sizes of their own, which tell them from
+//! versions that Linux may give the same number later.
 
 use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::task::Comm;
@@ -16,44 +16,15 @@ pub const OLDEST_VERSION: u16 = 8;
 /// Bytes of each version from the oldest on.
 pub const SIZES: [usize; 10] = [328, 344, 352, 368, 400, 416, 432, 560, 560, 688];
 
-/// What a kernel with the patches of one folder sends: a version of Linux, and members behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Series {
-    /// The folder of the patches, in `kernel/`.
-    pub folder: &'static str,
-    /// The version of the Linux that they are for.
-    pub base: u16,
-    /// Version and bytes of what is sent with more and more of the patches.
-    pub versions: [(u16, usize); 4],
-}
+/// The version of Linux that the patches of `kernel/` count on from. Those for an older Linux reserve what is between, so a version of theirs
+/// has one layout everywhere.
+const SERIES_BASE: u16 = 17;
 
-/// All of them.
-pub const SERIES: [Series; 2] = [
-    Series { folder: "series", base: 14, versions: [(15, 472), (16, 480), (17, 552), (18, 552)] },
-    Series { folder: "series-7.3", base: 17, versions: [(18, 728), (19, 736), (20, 808), (21, 808)] },
-];
+/// Version and bytes of what a kernel sends with more and more of the patches of `kernel/`.
+pub const SERIES: [(u16, usize); 4] = [(18, 728), (19, 744), (20, 832), (21, 832)];
 
-impl Series {
-    /// That of a message, if one sends such.
-    pub fn of(version: u16, bytes: usize) -> Option<&'static Series> {
-        SERIES.iter().find(|series| series.versions.contains(&(version, bytes)))
-    }
-
-    /// Whether a version tells stolen time.
-    pub fn tells_stolen(&self, version: u16) -> bool {
-        version >= self.versions[1].0
-    }
-
-    /// Whether a version tells of the dead.
-    pub fn tells_dead(&self, version: u16) -> bool {
-        version >= self.versions[2].0
-    }
-
-    /// Where its members begin: behind those of Linux.
-    pub fn begin(&self) -> usize {
-        SIZES[usize::from(self.base - OLDEST_VERSION)]
-    }
-}
+/// Where the members of the patches begin: behind those of Linux.
+pub const SERIES_BEGIN: usize = SIZES[(SERIES_BASE - OLDEST_VERSION) as usize];
 
 /// The one version with extremes between the members.
 const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
@@ -294,10 +265,10 @@ fn version_of(bytes: &[u8]) -> Result<u16, Unknown> {
 }
 
 fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
-    if let Some(series) = Series::of(version, bytes.len()) {
+    if SERIES.contains(&(version, bytes.len())) {
         let members = Members(bytes);
-        let exact = Some(decode_exact(series, version, &members));
-        return Ok(Taskstats { version, exact, ..decode_members(series.base, &members) });
+        let exact = Some(decode_exact(version, &members));
+        return Ok(Taskstats { version, exact, ..decode_members(SERIES_BASE, &members) });
     }
     let index = version.checked_sub(OLDEST_VERSION).ok_or(Unknown::Version(version))?;
     let expected = *SIZES.get(usize::from(index)).ok_or(Unknown::Version(version))?;
@@ -307,16 +278,20 @@ fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
     Ok(decode_members(version, &Members(bytes)))
 }
 
-fn decode_exact(series: &Series, version: u16, members: &Members<'_>) -> Exact {
-    let begin = series.begin();
+fn decode_exact(version: u16, members: &Members<'_>) -> Exact {
+    let u64 = |offset: usize| members.u64(SERIES_BEGIN + offset);
+    let has_taken = version > SERIES[0].0;
+    let has_dead = version > SERIES[1].0;
     let used = |offset: usize| Used {
-        runtime_ns: members.u64(begin + offset),
-        user_ns: members.u64(begin + offset + 8),
-        system_ns: members.u64(begin + offset + 16),
-        stolen_ns: if series.tells_stolen(version) { members.u64(begin + offset + 24) } else { 0 },
+        runtime_ns: u64(offset),
+        user_ns: u64(offset + 8),
+        system_ns: u64(offset + 16),
+        // By interrupts and by the hypervisor.
+        stolen_ns: if has_taken { u64(offset + 24) + u64(offset + 32) } else { 0 },
     };
-    let dead = || Dead { accounting_parent: members.u32(begin + 48), threads: used(56), children: used(88) };
-    Exact { start_ns: members.u64(begin + 8), used: used(16), dead: series.tells_dead(version).then(dead) }
+    let dead =
+        || Dead { accounting_parent: members.u32(SERIES_BEGIN + 56), threads: used(64), children: used(104) };
+    Exact { start_ns: u64(8), used: used(16), dead: has_dead.then(dead) }
 }
 
 fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
