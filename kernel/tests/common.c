@@ -124,6 +124,60 @@ static pid_t add_sleeper(void)
 	return result;
 }
 
+void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+void loop_on(void *cpu)
+{
+	stay_on(*(int *)cpu);
+	for (;;)
+		;
+}
+
+void *nothing(void *argument)
+{
+	return argument;
+}
+
+static int there[2], back[2];
+
+static void echo(void *argument)
+{
+	char byte;
+
+	(void)argument;
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+}
+
+pid_t start_echo(void)
+{
+	must(!pipe(there) && !pipe(back));
+	return child(echo, NULL);
+}
+
+void end_echo(pid_t pid)
+{
+	end(pid);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+}
+
+void switch_twice(void)
+{
+	char byte = 0;
+
+	must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
+}
+
 pid_t add_sleepers(unsigned int count)
 {
 	pid_t first = 0;
@@ -136,6 +190,12 @@ pid_t add_sleepers(unsigned int count)
 		first = first ? first : tid;
 	}
 	return first;
+}
+
+void sleep_with_threads(void *count)
+{
+	add_sleepers(*(unsigned int *)count - 1);
+	raise(SIGSTOP);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -17,7 +17,7 @@
 #define EXECS 3
 
 /* What a pid has said of itself: as a task, and of the dead threads of its process. */
-enum { RUNTIME, IRQ, USER_TICKS, SYSTEM_TICKS, DEAD_RUNTIME, DEAD_USER, DEAD_IRQ, FIGURES };
+enum { RUNTIME, TAKEN, USER_TICKS, SYSTEM_TICKS, DEAD_RUNTIME, DEAD_USER, DEAD_TAKEN, FIGURES };
 
 static void *exec_again(void *argument)
 {
@@ -55,10 +55,10 @@ static void read_figures(pid_t pid, uint64_t figures[FIGURES])
 	read_file(path, text, sizeof(text));
 	figures[RUNTIME] = strtoull(text, NULL, 10);
 	must(read_taskstats(pid, &stats));
-	figures[IRQ] = stats.cpu_irq_total;
+	figures[TAKEN] = stats.cpu_irq_total + stats.cpu_steal_total;
 	figures[DEAD_RUNTIME] = stats.exited_threads_runtime;
 	figures[DEAD_USER] = stats.exited_threads_utime;
-	figures[DEAD_IRQ] = stats.exited_threads_irq;
+	figures[DEAD_TAKEN] = stats.exited_threads_irq + stats.exited_threads_steal;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
 	figures[USER_TICKS] = stat_field(path, 14);
 	figures[SYSTEM_TICKS] = stat_field(path, 15);

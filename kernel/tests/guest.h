@@ -40,6 +40,17 @@ void await_state(pid_t pid, pid_t tid, char state);
 
 /* Adds threads to the calling process that sleep until it ends, and returns the first one's id. They have no stack. */
 pid_t add_sleepers(unsigned int count);
+/* A process with that many threads, which stops itself. */
+void sleep_with_threads(void *count);
+/* A thread that ends at once. */
+void *nothing(void *argument);
+/* Stays on a CPU, and uses all of it. */
+void stay_on(int cpu);
+__attribute__((noreturn)) void loop_on(void *cpu);
+/* A child that sends back what it gets, and two switches to it and back. There is one at a time. */
+pid_t start_echo(void);
+void end_echo(pid_t pid);
+void switch_twice(void);
 /* Uses about that much CPU time. */
 void burn_us(uint64_t us);
 /* The monotonic clock, and that of a process, in nanoseconds. */

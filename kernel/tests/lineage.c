@@ -363,17 +363,27 @@ static void heirs_that_die_one_after_the_other(void)
 }
 
 /* What a debugger does with a child changes whose child it is to wait for, and not who inherits. */
-static void trace(int number)
+static pid_t seize(int number)
 {
-	pid_t tracee = pid_of(number - 1);
+	pid_t tracee = pid_of(number);
 
 	must(!ptrace(PTRACE_SEIZE, tracee, NULL, NULL));
 	family->go = 1;
-	if (number == 3) {
-		/* A tracer that dies lets go of its child, which lives. */
-		burn_and_exit(number);
-	}
+	return tracee;
+}
+
+static void trace_to_the_end(int number)
+{
+	pid_t tracee = seize(number - 1);
+
 	must(waitpid(tracee, NULL, __WALL) == tracee);
+	burn_and_exit(number);
+}
+
+/* It lets go of its child, which lives. */
+static void trace_and_die(int number)
+{
+	seize(number - 1);
 	burn_and_exit(number);
 }
 
@@ -386,7 +396,7 @@ static void a_child_that_is_traced(void)
 		return;
 	before = inherited(getpid());
 	pid = member(0, orphan);
-	member(1, trace);
+	member(1, trace_to_the_end);
 	must(waitpid(pid, NULL, 0) == pid);
 	must(wait(NULL) > 0);
 	must_inherit(getpid(), before, 0, 1);
@@ -408,7 +418,7 @@ static void a_tracer_that_dies(void)
 		return;
 	before = inherited(getpid());
 	pid = member(2, after_the_tracer);
-	wait_for(member(3, trace));
+	wait_for(member(3, trace_and_die));
 	must_inherit(getpid(), before, 3, 3);
 	must(stats_of(pid).ac_acct_ppid == (uint32_t)getpid());
 	family->go = 2;

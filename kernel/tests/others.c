@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What one user can have others pay: tables like those of tables.c, and what the kernel's own statistics say of its locks (CONFIG_LOCK_STAT).
- * No figure depends on what a record looks like.
  */
-#include "guest.h"
+#include "taskstats.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As in linux/taskstats.h of the series. */
-#define OF_THREADS 1
-#define EXACT 2
 #define WRITERS 8
 #define SWITCHES 10000
 #define ROUNDS 6
@@ -29,29 +24,18 @@
 #define ORPHANS 4000
 #define LOAD_S 5
 
-static void stay_on(int cpu)
+/* One snapshot, of all or of what ran since the last one. */
+static void ask_and_read(int fd, uint32_t flags, uint64_t *cookie, size_t room)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	must(!sched_setaffinity(0, sizeof(set), &set));
-}
-
-/* One snapshot, of all or of what ran since the last one, by who may have that. */
-static void ask_and_read(int fd, uint64_t flags, uint64_t *cookie, size_t room)
-{
-	uint64_t request[2] = { flags, *cookie };
 	static char *buffer;
 	ssize_t got;
 
 	if (!buffer)
 		buffer = malloc(room);
-	must(buffer);
-	must(write(fd, request, sizeof(request)) == sizeof(request));
+	must(buffer && !ask(fd, flags, *cookie));
 	got = read(fd, buffer, room);
-	must(got >= 40);
-	memcpy(cookie, buffer + 16, sizeof(*cookie));
+	must(got >= (ssize_t)sizeof(struct header));
+	*cookie = ((struct header *)buffer)->cookie;
 	while (got > 0)
 		got = read(fd, buffer, room);
 }
@@ -71,37 +55,18 @@ static void read_files(void *argument)
 /* As any user, all that can be asked for, on and on. */
 static void write_on(void *argument)
 {
-	uint64_t cookie = 0, request[2] = { 0 };
+	uint64_t cookie = 0;
 	int fd;
 
 	(void)argument;
 	stay_on(0);
 	must(!setgid(1000) && !setuid(1000));
-	fd = open("/proc/taskstats", O_RDWR);
-	must(fd >= 0);
+	fd = open_taskstats();
 	for (;;) {
 		ask_and_read(fd, 0, &cookie, 65536);
 		for (int i = 0; i < 20; i++)
-			must(write(fd, request, sizeof(request)) == sizeof(request));
+			must(!ask(fd, 0, 0));
 	}
-}
-
-static int there[2], back[2];
-
-static void echo(void *argument)
-{
-	char byte;
-
-	(void)argument;
-	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
-		;
-}
-
-static void switch_twice(void)
-{
-	char byte = 0;
-
-	must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
 }
 
 /* How long switches of one CPU take, while others are busy on another one. */
@@ -110,9 +75,8 @@ static uint64_t switches_beside(void (*run)(void *))
 	pid_t others[WRITERS], echoes;
 	uint64_t begin;
 
-	must(!pipe(there) && !pipe(back));
 	stay_on(1);
-	echoes = child(echo, NULL);
+	echoes = start_echo();
 	for (int i = 0; i < WRITERS; i++)
 		others[i] = child(run, NULL);
 	usleep(500000);
@@ -122,7 +86,7 @@ static uint64_t switches_beside(void (*run)(void *))
 	begin = now_ns() - begin;
 	for (int i = 0; i < WRITERS; i++)
 		end(others[i]);
-	end(echoes);
+	end_echo(echoes);
 	return begin;
 }
 
@@ -215,11 +179,6 @@ void print_others(void)
 	measure_chain(ORPHANS);
 }
 
-static void write_setting(const char *text, const char *path)
-{
-	write_file(path, "%s", text);
-}
-
 /* The lines of /proc/lock_stat that are those of locks, the most contended ones first, with what the kernel says of them. */
 static void print_locks(const char *what, const char *only, int most)
 {
@@ -241,13 +200,13 @@ static void print_locks(const char *what, const char *only, int most)
 
 static void begin_locks(void)
 {
-	write_setting("0", "/proc/lock_stat");
-	write_setting("1", "/proc/sys/kernel/lock_stat");
+	write_file("/proc/lock_stat", "0");
+	write_file("/proc/sys/kernel/lock_stat", "1");
 }
 
 static void end_locks(const char *what, const char *only, int most)
 {
-	write_setting("0", "/proc/sys/kernel/lock_stat");
+	write_file("/proc/sys/kernel/lock_stat", "0");
 	print_locks(what, only, most);
 }
 
@@ -263,17 +222,6 @@ static void read_hidden(void *argument)
 	must(fd >= 0);
 	while (now_ns() < until)
 		ask_and_read(fd, OF_THREADS, &cookie, 65536);
-}
-
-static void sleep_with_threads(void *argument)
-{
-	add_sleepers(*(unsigned int *)argument - 1);
-	raise(SIGSTOP);
-}
-
-static void *nothing(void *argument)
-{
-	return argument;
 }
 
 /* Processes and threads that come and go, SIGCHLD ignored each second time. */
@@ -298,11 +246,11 @@ static void storm(void *argument)
 static void read_on(void *argument)
 {
 	uint64_t cookie = 0, until = now_ns() + LOAD_S * 1000000000ULL;
-	int fd = open("/proc/taskstats", O_RDWR);
+	int fd = open_taskstats();
 
 	(void)argument;
 	while (now_ns() < until) {
-		ask_and_read(fd, EXACT, &cookie, 1 << 20);
+		ask_and_read(fd, 0, &cookie, 1 << 20);
 		usleep(10000);
 	}
 }
@@ -323,6 +271,7 @@ void print_lock_statistics(void)
 		end_locks("hidden", "tasklist_lock", 2);
 		end(target);
 	}
+	printf("# %ld CPUs\n", cpus);
 	storms = calloc(cpus, sizeof(*storms));
 	must(storms);
 	begin_locks();

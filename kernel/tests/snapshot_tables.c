@@ -150,12 +150,6 @@ static void measure_walk(const char *scope, const char *column, unsigned int row
 	wait_for(pid);
 }
 
-static void sleep_with_threads(void *argument)
-{
-	add_sleepers(*(unsigned int *)argument - 1);
-	raise(SIGSTOP);
-}
-
 static void sleep_as_process(void *argument)
 {
 	(void)argument;

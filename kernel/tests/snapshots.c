@@ -216,18 +216,6 @@ static void sleep_for_ever(void *argument)
 		pause();
 }
 
-/* Of one CPU: two that share one leave the other idle. */
-static void burn_for_ever(void *argument)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(*(int *)argument, &set);
-	must(!sched_setaffinity(0, sizeof(set), &set));
-	for (;;)
-		;
-}
-
 static pid_t start_child(void (*run)(void *))
 {
 	pid_t pid;
@@ -362,7 +350,7 @@ static void no_time_is_missing(void)
 		return;
 	fd = open_taskstats();
 	for (int i = 0; i < 2; i++)
-		loops[i] = child(burn_for_ever, &i);
+		loops[i] = child(loop_on, &i);
 	usleep(500000);
 	first = take_at_once(fd, 0);
 	for (int round = 0; round < 5; round++) {
@@ -575,11 +563,6 @@ static void an_exec_by_a_thread_is_found(void)
 	}
 }
 
-static void *end_at_once(void *argument)
-{
-	return argument;
-}
-
 /* More than a CPU has room for: then the marks of all tasks are looked at, and say the same. */
 static void many_that_ran_are_not_too_many(void)
 {
@@ -599,7 +582,7 @@ static void many_that_ran_are_not_too_many(void)
 		for (int i = 0; i < 2 * RING; i++) {
 			pthread_t thread;
 
-			must(!pthread_create(&thread, NULL, end_at_once, NULL) && !pthread_join(thread, NULL));
+			must(!pthread_create(&thread, NULL, nothing, NULL) && !pthread_join(thread, NULL));
 		}
 		usleep(50000);
 		snapshot = take(fd, flags, cookie);

@@ -22,12 +22,6 @@
 
 static pid_t target;
 
-static void sleep_with_threads(void *argument)
-{
-	add_sleepers(*(unsigned int *)argument - 1);
-	raise(SIGSTOP);
-}
-
 static void list_proc(void)
 {
 	static char buffer[32768];
@@ -85,36 +79,12 @@ static void fork_and_exit(void)
 	must(waitpid(pid, NULL, 0) == pid);
 }
 
-static void *nothing(void *argument)
-{
-	return argument;
-}
-
 static void thread_and_exit(void)
 {
 	pthread_t thread;
 
 	must(!pthread_create(&thread, NULL, nothing, NULL));
 	must(!pthread_join(thread, NULL));
-}
-
-static int there[2], back[2];
-
-static void echo(void *argument)
-{
-	char byte;
-
-	(void)argument;
-	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
-		;
-}
-
-/* Two switches. */
-static void switch_twice(void)
-{
-	char byte = 0;
-
-	must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
 }
 
 static void measure_least(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds, unsigned int attempts)
@@ -164,20 +134,15 @@ static void measure_living(const char *table, unsigned int threads)
 {
 	pid_t echoes;
 
-	must(!pipe(there) && !pipe(back));
 	target = child(sleep_with_threads, &threads);
 	must(waitpid(target, NULL, WUNTRACED) == target);
-	echoes = child(echo, NULL);
+	echoes = start_echo();
 	usleep(100000);
 	measure_least(table, "fork+exit", threads, fork_and_exit, FORKS, FORK_ATTEMPTS);
 	measure_least(table, "thread+exit", threads, thread_and_exit, THREADS, THREAD_ATTEMPTS);
 	measure(table, "two-switches", threads, switch_twice, 500);
-	end(echoes);
+	end_echo(echoes);
 	end(target);
-	for (int i = 0; i < 2; i++) {
-		close(there[i]);
-		close(back[i]);
-	}
 }
 
 /* What a task pays for its own figures. */
