@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::field::{Field, FieldSet};
+use crate::field::{Field, FieldSet, Value};
 use crate::field_table;
 use crate::field_table::gauges_and_counters;
 use crate::task::Task;
@@ -69,6 +69,15 @@ macro_rules! counters {
             pub fn store_into(&self, row: &mut Task) {
                 row.known = row.known.without(Counters::FIELDS).union(self.known);
                 $(row.$member = self.$member;)*
+            }
+
+            /// The one of that field: [`Value::Absent`] where it is not known, or is no counter.
+            pub fn value(&self, field: Field) -> Value<'static> {
+                match field {
+                    _ if !self.known.contains(field) => Value::Absent,
+                    $(Field::$field => Value::Unsigned(self.$member),)*
+                    _ => Value::Absent,
+                }
             }
         }
     };

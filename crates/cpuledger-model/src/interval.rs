@@ -10,6 +10,7 @@ use crate::buffer::emptied;
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::FieldSet;
+use crate::field::{Field, Value};
 use crate::frame::Frame;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
@@ -198,11 +199,9 @@ impl Row {
         Row { task, usage }
     }
 
-    /// The task with its cumulative figures replaced by their growth in the interval.
-    pub fn grown(&self) -> Task {
-        let mut grown = self.task;
-        self.usage.growth.store_into(&mut grown);
-        grown
+    /// What an interval shows of a field: of a counter its growth, of a gauge its value at the end.
+    pub fn value(&self, field: Field) -> Value<'_> {
+        if field.info().cumulative { self.usage.growth.value(field) } else { field.value(&self.task) }
     }
 }
 

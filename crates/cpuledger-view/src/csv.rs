@@ -59,8 +59,7 @@ struct Rows<'a, 'b> {
 impl Rows<'_, '_> {
     fn write(&mut self, kind: &'static str, row: &Row) -> csv::Result<()> {
         let interval = self.shown.interval;
-        let (grown, usage) = (row.grown(), &row.usage);
-        let tid = if kind == "task" { Value::Signed(grown.tid.0.into()) } else { Value::Absent };
+        let tid = if kind == "task" { Value::Signed(row.task.tid.0.into()) } else { Value::Absent };
         for value in [
             Value::Bytes(kind.as_bytes()),
             Value::Bytes(interval.source_name().as_bytes()),
@@ -73,7 +72,7 @@ impl Rows<'_, '_> {
         for (key, is_of_processes) in PROCESS_KEYS.iter().zip(IS_OF_PROCESSES.iter()) {
             self.write_value(match kind {
                 "task" if *is_of_processes => Value::Absent,
-                _ => key.value(&grown, usage),
+                _ => key.value(row),
             })?;
         }
         self.writer.write_record(None::<&[u8]>)

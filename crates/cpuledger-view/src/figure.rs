@@ -1,8 +1,7 @@
 //! Figures: what JSON, CSV, orders and filters tell of a row of an interval.
 
 use cpuledger_model::field::{Field, Unit, Value};
-use cpuledger_model::interval::Usage;
-use cpuledger_model::task::Task;
+use cpuledger_model::interval::{Row, Usage};
 
 /// What an interval tells of a row beyond the fields of a task.
 #[derive(Debug)]
@@ -56,10 +55,10 @@ impl Key {
     }
 
     /// Its value in a row of an interval.
-    pub fn value<'a>(self, row: &'a Task, usage: &Usage) -> Value<'a> {
+    pub fn value(self, row: &Row) -> Value<'_> {
         match self {
-            Key::Field(field) => field.value(row),
-            Key::Part(part) => (part.value)(usage),
+            Key::Field(field) => row.value(field),
+            Key::Part(part) => (part.value)(&row.usage),
         }
     }
 }

@@ -16,7 +16,7 @@ use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
 use balance::{Shares, append_capacity, append_percent};
-use column::{Line, TableColumn, append_decimals, append_two_digits, of_batch, of_parts};
+use column::{CellContext, TableColumn, append_decimals, append_two_digits, of_batch, of_parts};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]
@@ -312,9 +312,9 @@ impl Writer {
             self.append_cell(column.width(false), column.is_left());
         }
         self.end_line(text, page);
-        for_each_line(shown, page, |line| {
+        for_each_row(shown, page, |row, context| {
             for column in of_batch() {
-                column.append(&mut self.cell, line);
+                column.append(&mut self.cell, row, context);
                 self.append_cell(column.width(false), column.is_left());
             }
             self.end_line(text, page);
@@ -330,8 +330,8 @@ impl Writer {
             self.append_cell(width(column), column.is_left());
         }
         self.end_line(text, page);
-        let mut append = |line: &Line<'_>, is_sum: bool| {
-            let mut percents = parts::percents(line.usage, line.length_ns).into_iter();
+        let mut append = |row: &Row, context: &CellContext<'_>, is_sum: bool| {
+            let mut percents = parts::percents(&row.usage, context.length_ns).into_iter();
             for column in of_parts() {
                 if is_share(column) {
                     match percents.next().flatten() {
@@ -339,16 +339,16 @@ impl Writer {
                         None => self.cell.push(b'-'),
                     }
                 } else if !is_sum || column.is_of_sums() {
-                    column.append(&mut self.cell, line);
+                    column.append(&mut self.cell, row, context);
                 }
                 self.append_cell(width(column), column.is_left());
             }
             self.end_line(text, page);
         };
-        for_each_line(shown, page, |line| append(line, false));
+        for_each_row(shown, page, |row, context| append(row, context, false));
         let mut all = Sum::new(Name::All);
         shown.interval.processes.iter().for_each(|row| all.add(row));
-        append(&line_of(&all.total, shown, page), true);
+        append(&all.total, &context_of(shown, page), true);
     }
 
     /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.
@@ -389,23 +389,18 @@ fn active(rows: &[Row]) -> u64 {
     rows.iter().filter(|row| row.usage.cpu_ns > 0).count() as u64
 }
 
-/// Calls `each` with every shown row: the tasks, if they are wanted, or the processes.
-fn for_each_line(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Line<'_>)) {
+/// Calls `each` with every shown row and what its cells are written with: the tasks, if they are wanted, or the processes.
+fn for_each_row(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Row, &CellContext<'_>)) {
     for row in shown.rows() {
-        let grown = row.grown();
-        each(&Line {
-            row: &grown,
-            cmdline: page.around.details.cmdline(&grown),
-            ..line_of(row, shown, page)
-        });
+        each(
+            row,
+            &CellContext { cmdline: page.around.details.cmdline(&row.task), ..context_of(shown, page) },
+        );
     }
 }
 
-fn line_of<'a>(row: &'a Row, shown: &Shown<'_>, page: &'a Page<'_>) -> Line<'a> {
-    Line {
-        row: &row.task,
-        whole: &row.task,
-        usage: &row.usage,
+fn context_of<'a>(shown: &Shown<'_>, page: &'a Page<'_>) -> CellContext<'a> {
+    CellContext {
         length_ns: shown.interval.length_ns(),
         users: &page.around.users,
         memory_total_bytes: page.around.machine.memory_total_bytes,

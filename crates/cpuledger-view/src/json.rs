@@ -101,10 +101,9 @@ fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
 }
 
 fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Row) {
-    let grown = row.grown();
     line.push(b'{');
     for key in keys {
-        append_member(line, key.name(), key.value(&grown, &row.usage));
+        append_member(line, key.name(), key.value(row));
     }
     close(line, b'}');
 }

@@ -10,11 +10,9 @@ use super::listing::Arguments;
 /// Whether a row of an interval matches, of those that live or of those that died. Arguments are those that the screen has read.
 pub fn matches(query: &Query, interval: &Interval, users: &Names, arguments: &Arguments) -> bool {
     let is_match = |row: &Row| {
-        let grown = row.grown();
-        let arguments = if query.needs_arguments() { arguments.text_of(&grown) } else { None };
+        let arguments = if query.needs_arguments() { arguments.text_of(&row.task) } else { None };
         query.matches(&Subject {
-            row: &grown,
-            usage: &row.usage,
+            row,
             length_ns: interval.length_ns(),
             users,
             memory_total_bytes: None,

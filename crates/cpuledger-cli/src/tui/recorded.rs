@@ -4,7 +4,7 @@ use cpuledger::SourceKind;
 use cpuledger::field::FIELDS;
 use cpuledger::interval::Row;
 use cpuledger_names::names::Names;
-use cpuledger_view::interval::column::{Line, TABLE, TableColumn};
+use cpuledger_view::interval::column::{CellContext, TABLE, TableColumn};
 use cpuledger_view::key::PARTS;
 use cpuledger_view::query::{Query, Subject, aliases};
 
@@ -47,23 +47,19 @@ fn columns_are_recorded() {
         )
         .into_bytes();
         for shown in &interval.tasks {
-            let Row { task: whole, usage, .. } = shown;
+            let Row { task, usage, .. } = shown;
             for (is_exact, has_arguments, end) in [(false, false, b'|'), (true, true, b'\n')] {
-                let row = &shown.grown();
-                let line = Line {
-                    row,
-                    whole,
-                    usage,
+                let context = CellContext {
                     length_ns: interval.length_ns(),
                     users: &users,
                     memory_total_bytes: Some(MEMORY.total),
                     has_arguments,
-                    cmdline: (whole.tid.0 % 2 == 0).then_some(b"program\0--option"),
+                    cmdline: (task.tid.0 % 2 == 0).then_some(b"program\0--option"),
                     is_task: !is_exact,
                     subtree_ns: Some(usage.cpu_ns * 2),
                     is_exact,
                 };
-                column.append(&mut text, &line);
+                column.append(&mut text, shown, &context);
                 text.push(end);
             }
         }
@@ -88,8 +84,7 @@ fn filters_are_recorded() {
                 Ok(query) => {
                     let matches = interval.tasks.iter().filter(|row| {
                         query.matches(&Subject {
-                            row: &row.grown(),
-                            usage: &row.usage,
+                            row,
                             length_ns: interval.length_ns(),
                             users: &users,
                             memory_total_bytes: Some(MEMORY.total),

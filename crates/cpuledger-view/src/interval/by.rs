@@ -1,10 +1,10 @@
 //! What `top --by` prints: states in the place of the usual columns, and rows put together.
 
-use cpuledger_model::interval::{Blocked, Usage};
+use cpuledger_model::interval::{Blocked, Row, Usage};
 use cpuledger_proc::escape::append_escaped;
 
-use super::column::{Line, TableColumn, append_decimals, append_per_mille, per_mille};
-use super::{Page, Writer, for_each_line};
+use super::column::{CellContext, TableColumn, append_decimals, append_per_mille, per_mille};
+use super::{Page, Writer, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
 use crate::key::Shown;
@@ -33,13 +33,13 @@ impl Writer {
     /// A line for each row, with its states.
     pub(super) fn append_states(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let mut has_unseen = false;
-        for_each_line(shown, page, |line| has_unseen |= is_unseen(line.usage));
+        for_each_row(shown, page, |row, _| has_unseen |= is_unseen(&row.usage));
         let room = Room { width: page.width, has_unseen, is_exact: false, without: &["STATES"] };
         let columns = columns(&room);
         self.append_headers(&columns);
         self.end_line(text, page);
-        for_each_line(shown, page, |line| {
-            self.append_cells(&columns, line);
+        for_each_row(shown, page, |row, context| {
+            self.append_cells(&columns, row, context);
             self.end_line(text, page);
         });
     }
@@ -119,10 +119,7 @@ impl Writer {
             self.append_cell(COUNT_WIDTH, false);
             append_per_mille(&mut self.cell, per_mille(sum.total.usage.cpu_ns, length_ns));
             self.append_cell(SHARE_WIDTH, false);
-            let line = Line {
-                row: &sum.total.grown(),
-                whole: &sum.total.task,
-                usage: &sum.total.usage,
+            let context = CellContext {
                 length_ns,
                 users: &page.around.users,
                 memory_total_bytes: None,
@@ -132,7 +129,7 @@ impl Writer {
                 subtree_ns: None,
                 is_exact: false,
             };
-            self.append_cells(columns, &line);
+            self.append_cells(columns, &sum.total, &context);
             self.say(sum.name.label());
             self.end_line(text, page);
         }
@@ -146,13 +143,13 @@ impl Writer {
     }
 
     /// The cells of a row. CPU time that is not known by mode stands in those of user and system time, as one.
-    fn append_cells(&mut self, columns: &Columns, line: &Line<'_>) {
-        let cells = Cells::of(line.usage, line.length_ns, line.is_exact);
+    fn append_cells(&mut self, columns: &Columns, row: &Row, context: &CellContext<'_>) {
+        let cells = Cells::of(&row.usage, context.length_ns, context.is_exact);
         let mut covered = None;
         for (column, width) in columns {
             let state = match column {
                 ViewColumn::Column(column) => {
-                    column.append(&mut self.cell, line);
+                    column.append(&mut self.cell, row, context);
                     self.append_cell(*width, column.is_left());
                     continue;
                 }

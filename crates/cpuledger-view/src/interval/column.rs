@@ -9,21 +9,15 @@ use crate::figure::alive_ns;
 use crate::key::Key;
 use crate::layout;
 use cpuledger_model::field::{Field, Unit, Value};
-use cpuledger_model::interval::Usage;
+use cpuledger_model::interval::Row;
 use cpuledger_model::task::Task;
 use cpuledger_names::manner::Manner;
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::append_escaped;
 
-/// What a line of the table is written from.
+/// What the cells of a row are written with.
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
-    /// With what its cumulative figures grew by.
-    pub row: &'a Task,
-    /// As it was at the end of the interval.
-    pub whole: &'a Task,
-    /// What it used.
-    pub usage: &'a Usage,
+pub struct CellContext<'a> {
     /// What 100 % of one CPU are.
     pub length_ns: u64,
     /// Names of users.
@@ -40,12 +34,6 @@ pub struct Line<'a> {
     pub subtree_ns: Option<u64>,
     /// Figures are told to the nanosecond and to the byte, as in JSON.
     pub is_exact: bool,
-}
-
-impl Line<'_> {
-    fn knows(&self, field: Field) -> bool {
-        self.row.known.contains(field)
-    }
 }
 
 /// A column of the table: one of the registry, or any key of JSON.
@@ -151,40 +139,42 @@ impl TableColumn {
         self.declared.map_or(3, |declared| declared.rank)
     }
 
-    /// Appends the cell of a line.
-    pub fn append(self, cell: &mut Vec<u8>, line: &Line<'_>) {
-        let Some(declared) = self.declared else { return append_figure(cell, self.key, line) };
+    /// Appends the cell of a row.
+    pub fn append(self, cell: &mut Vec<u8>, row: &Row, context: &CellContext<'_>) {
+        let Some(declared) = self.declared else { return append_figure(cell, self.key, row, context) };
+        let task = &row.task;
         match declared.cell {
-            TableCell::Id if line.is_task => signed(cell, line.row.tid.0),
-            TableCell::Id | TableCell::Pid => signed(cell, line.row.pid.0),
-            TableCell::Value => append_value(cell, self.value(line)),
-            TableCell::Size => match self.value(line) {
-                Value::Unsigned(bytes) if !line.is_exact => append_bytes(cell, bytes, declared.width),
+            TableCell::Id if context.is_task => signed(cell, task.tid.0),
+            TableCell::Id | TableCell::Pid => signed(cell, task.pid.0),
+            TableCell::Value => append_value(cell, self.value(row)),
+            TableCell::Size => match self.value(row) {
+                Value::Unsigned(bytes) if !context.is_exact => append_bytes(cell, bytes, declared.width),
                 value => append_value(cell, value),
             },
-            TableCell::Share => append_share(cell, line, number(self.value(line)), line.length_ns),
+            TableCell::Share => append_share(cell, context, number(self.value(row)), context.length_ns),
             TableCell::ElapsedShare => {
-                append_share(cell, line, number(self.value(line)), alive_ns(line.usage, line.length_ns));
+                let alive_ns = alive_ns(&row.usage, context.length_ns);
+                append_share(cell, context, number(self.value(row)), alive_ns);
             }
-            TableCell::MemoryShare => append_memory_share(cell, line, self.value(line)),
-            TableCell::User => append_user(cell, line),
-            TableCell::Priority => match line.row.priority {
-                _ if !line.knows(Field::Priority) => cell.push(b'-'),
+            TableCell::MemoryShare => append_memory_share(cell, context, self.value(row)),
+            TableCell::User => append_user(cell, task, context),
+            TableCell::Priority => match task.priority {
+                _ if !task.known.contains(Field::Priority) => cell.push(b'-'),
                 ..-99 => cell.extend_from_slice(b"rt"),
                 priority => signed(cell, priority),
             },
-            TableCell::Time => match line.whole.lifetime_cpu_ns() {
+            TableCell::Time => match task.lifetime_cpu_ns() {
                 None => cell.push(b'-'),
                 Some(time_ns) => append_time(cell, time_ns),
             },
-            TableCell::Command => append_command(cell, line),
+            TableCell::Command => append_command(cell, task, context),
             TableCell::Parts => {} // a bar is drawn, not written
-            TableCell::Subtree => append_share(cell, line, line.subtree_ns, line.length_ns),
+            TableCell::Subtree => append_share(cell, context, context.subtree_ns, context.length_ns),
         }
     }
 
-    fn value<'a>(self, line: &Line<'a>) -> Value<'a> {
-        self.key.map_or(Value::Absent, |key| key.value(line.row, line.usage))
+    fn value(self, row: &Row) -> Value<'_> {
+        self.key.map_or(Value::Absent, |key| key.value(row))
     }
 }
 
@@ -192,14 +182,14 @@ impl TableColumn {
 const EXACT_WIDTH: usize = 13;
 
 /// With the unit that suits it.
-fn append_figure(cell: &mut Vec<u8>, key: Option<Key>, line: &Line<'_>) {
+fn append_figure(cell: &mut Vec<u8>, key: Option<Key>, row: &Row, context: &CellContext<'_>) {
     let Some(key) = key else { return };
-    match (key.unit(), key.value(line.row, line.usage)) {
-        (Unit::Nanoseconds, Value::Unsigned(ns)) if !line.is_exact => {
+    match (key.unit(), key.value(row)) {
+        (Unit::Nanoseconds, Value::Unsigned(ns)) if !context.is_exact => {
             append_decimals(cell, ns / 1000, 3);
             cell.extend_from_slice(b"ms");
         }
-        (Unit::Bytes, Value::Unsigned(bytes)) if !line.is_exact => append_bytes(cell, bytes, 6),
+        (Unit::Bytes, Value::Unsigned(bytes)) if !context.is_exact => append_bytes(cell, bytes, 6),
         (_, value) => append_value(cell, value),
     }
 }
@@ -211,13 +201,13 @@ fn number(value: Value<'_>) -> Option<u64> {
     }
 }
 
-fn append_user(cell: &mut Vec<u8>, line: &Line<'_>) {
-    if !line.knows(Field::Euid) {
+fn append_user(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>) {
+    if !task.known.contains(Field::Euid) {
         return cell.push(b'-');
     }
     let start = cell.len();
-    match line.users.name(line.row.euid) {
-        b"" => unsigned(cell, line.row.euid),
+    match context.users.name(task.euid) {
+        b"" => unsigned(cell, task.euid),
         name => append_escaped(cell, name),
     }
     if cell.len() > start + 8 {
@@ -226,19 +216,19 @@ fn append_user(cell: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-fn append_command(cell: &mut Vec<u8>, line: &Line<'_>) {
-    if line.has_arguments {
-        command_line(cell, line.row, line.cmdline, Manner::Exact);
+fn append_command(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>) {
+    if context.has_arguments {
+        command_line(cell, task, context.cmdline, Manner::Exact);
     } else {
-        append_escaped(cell, line.row.comm.as_bytes());
+        append_escaped(cell, task.comm.as_bytes());
     }
 }
 
 /// A time in percent of another, or in nanoseconds.
-fn append_share(cell: &mut Vec<u8>, line: &Line<'_>, part_ns: Option<u64>, whole_ns: u64) {
+fn append_share(cell: &mut Vec<u8>, context: &CellContext<'_>, part_ns: Option<u64>, whole_ns: u64) {
     match part_ns {
         None => cell.push(b'-'),
-        Some(part_ns) if line.is_exact => unsigned(cell, part_ns),
+        Some(part_ns) if context.is_exact => unsigned(cell, part_ns),
         Some(part_ns) => append_per_mille(cell, per_mille(part_ns, whole_ns)),
     }
 }
@@ -266,9 +256,9 @@ pub fn append_decimals(cell: &mut Vec<u8>, number: u64, decimals: u32) {
 }
 
 /// A size in percent of the machine's memory, or in bytes.
-fn append_memory_share(cell: &mut Vec<u8>, line: &Line<'_>, size: Value<'_>) {
-    match (size, line.memory_total_bytes) {
-        _ if line.is_exact => append_value(cell, size),
+fn append_memory_share(cell: &mut Vec<u8>, context: &CellContext<'_>, size: Value<'_>) {
+    match (size, context.memory_total_bytes) {
+        _ if context.is_exact => append_value(cell, size),
         (Value::Unsigned(bytes), Some(total_bytes)) => append_per_mille(cell, per_mille(bytes, total_bytes)),
         _ => cell.push(b'-'),
     }

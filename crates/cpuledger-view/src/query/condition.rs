@@ -7,17 +7,14 @@ use regex::bytes::Regex;
 use crate::figure::alive_ns;
 use crate::key::Key;
 use cpuledger_model::field::{Field, FieldSet, Value};
-use cpuledger_model::interval::Usage;
-use cpuledger_model::task::Task;
+use cpuledger_model::interval::Row;
 use cpuledger_names::names::Names;
 
 /// What is asked whether it matches.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// With what its cumulative figures grew by.
-    pub row: &'a Task,
-    /// What it used.
-    pub usage: &'a Usage,
+    /// The row.
+    pub row: &'a Row,
     /// Length of the interval.
     pub length_ns: u64,
     /// Names of users.
@@ -92,7 +89,7 @@ impl Node {
             Node::Not(node) => !node.holds(subject),
             Node::Is(condition) => condition.holds(subject).unwrap_or(false),
             Node::Word(word) => {
-                word.is_match(subject.row.comm.as_bytes())
+                word.is_match(subject.row.task.comm.as_bytes())
                     || subject.arguments.is_some_and(|arguments| word.is_match(arguments))
             }
         }
@@ -131,17 +128,17 @@ impl Condition {
     /// `None`: it is not known.
     fn holds(&self, subject: &Subject<'_>) -> Option<bool> {
         match self.what {
-            What::Key(key) => self.holds_for(key.value(subject.row, subject.usage)),
+            What::Key(key) => self.holds_for(key.value(subject.row)),
             What::Share(key) => self.holds_for_share(key, subject, subject.length_ns),
             What::ElapsedShare(key) => {
-                self.holds_for_share(key, subject, alive_ns(subject.usage, subject.length_ns))
+                self.holds_for_share(key, subject, alive_ns(&subject.row.usage, subject.length_ns))
             }
             What::MemoryShare => {
-                let Value::Unsigned(bytes) = Field::Rss.value(subject.row) else { return None };
+                let Value::Unsigned(bytes) = Field::Rss.value(&subject.row.task) else { return None };
                 self.compare_share(bytes as f64 * 100.0 / subject.memory_total_bytes?.max(1) as f64)
             }
             What::User => {
-                let Value::Unsigned(uid) = Field::Euid.value(subject.row) else { return None };
+                let Value::Unsigned(uid) = Field::Euid.value(&subject.row.task) else { return None };
                 let number = uid.to_string();
                 let name = subject.users.name(uid as u32);
                 let is = |text: &[u8]| self.holds_for_text(text);
@@ -153,7 +150,7 @@ impl Condition {
                 }
             }
             What::Arguments => {
-                self.holds_for_text(subject.arguments.unwrap_or_else(|| subject.row.comm.as_bytes()))
+                self.holds_for_text(subject.arguments.unwrap_or_else(|| subject.row.task.comm.as_bytes()))
             }
         }
     }
@@ -172,7 +169,7 @@ impl Condition {
     }
 
     fn holds_for_share(&self, key: Key, subject: &Subject<'_>, whole_ns: u64) -> Option<bool> {
-        let Value::Unsigned(ns) = key.value(subject.row, subject.usage) else { return None };
+        let Value::Unsigned(ns) = key.value(subject.row) else { return None };
         self.compare_share(ns as f64 * 100.0 / whole_ns.max(1) as f64)
     }
 

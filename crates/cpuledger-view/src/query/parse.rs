@@ -9,7 +9,7 @@ use crate::column::{Column, TableCell, aliased, columns};
 use crate::key::{Key, PROCESS_KEYS};
 use crate::near::did_you_mean;
 use cpuledger_model::field::{Field, Unit, Value};
-use cpuledger_model::interval::Usage;
+use cpuledger_model::interval::{Row, Usage};
 use cpuledger_model::task::Task;
 
 /// The longest query, in bytes.
@@ -323,8 +323,8 @@ fn is_text(what: What) -> bool {
         What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => false,
         // The kind of a value is the same for every row.
         What::Key(key) => {
-            let row = Task { known: cpuledger_model::field::FieldSet::ALL, ..Task::default() };
-            matches!(key.value(&row, &Usage::default()), Value::Bytes(_))
+            let task = Task { known: cpuledger_model::field::FieldSet::ALL, ..Task::default() };
+            matches!(key.value(&Row::new(task, Usage::default())), Value::Bytes(_))
         }
     }
 }

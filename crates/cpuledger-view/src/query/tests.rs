@@ -2,23 +2,24 @@ use proptest::prelude::*;
 
 use super::*;
 use cpuledger_model::States;
+use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
-use cpuledger_model::interval::Usage;
+use cpuledger_model::interval::{Row, Usage};
 use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
 use cpuledger_names::names::Names;
 
-fn matches_row(query: &str, row: &Task, arguments: Option<&[u8]>) -> bool {
+fn matches_row(query: &str, task: &Task, arguments: Option<&[u8]>) -> bool {
     let usage = Usage {
         cpu_ns: 500_000_000,
         self_ns: 100_000_000,
         exited_children_ns: Some(400_000_000),
+        growth: Counters::of(task),
         ..Usage::default()
     };
     let mut users = Names::of_users();
     users.learn(0);
     let subject = Subject {
-        row,
-        usage: &usage,
+        row: &Row::new(*task, usage),
         length_ns: 1_000_000_000,
         users: &users,
         memory_total_bytes: Some(1 << 30),
@@ -98,18 +99,18 @@ fn not_of_a_condition_on_an_unknown_value_matches() {
 
 #[test]
 fn what_a_row_did_is_in_percent_of_the_time_it_was_alive() {
-    let row = Task { known: FieldSet::ALL, runqueue_wait_ns: 1_000_000_000, ..Task::default() };
+    let task = Task { known: FieldSet::ALL, runqueue_wait_ns: 1_000_000_000, ..Task::default() };
     let states = States {
         elapsed_ns: 4_000_000_000,
         runqueue_wait_ns: 1_000_000_000,
         blocked_ns: 2_000_000_000,
         ..States::default()
     };
-    let usage = |states| Usage { cpu_ns: 1_000_000_000, states, ..Usage::default() };
-    let holds = |query: &str, usage: &Usage| {
+    let growth = Counters::of(&task);
+    let usage = |states| Usage { cpu_ns: 1_000_000_000, states, growth, ..Usage::default() };
+    let holds = |query: &str, usage: Usage| {
         let subject = Subject {
-            row: &row,
-            usage,
+            row: &Row::new(task, usage),
             length_ns: 2_000_000_000,
             users: &Names::of_users(),
             memory_total_bytes: None,
@@ -118,10 +119,10 @@ fn what_a_row_did_is_in_percent_of_the_time_it_was_alive() {
         Query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}")).matches(&subject)
     };
     for query in ["wait=25", "%WAIT=25%", "blk=50 io=0", "%BLK=50", "slp=0", "elapsed_ns=4s", "cpu=50"] {
-        assert!(holds(query, &usage(Some(states))), "{query}");
+        assert!(holds(query, usage(Some(states))), "{query}");
     }
     // Without states: of the interval.
-    assert!(holds("wait=50", &usage(None)) && !holds("blk>=0 or stop>=0", &usage(None)));
+    assert!(holds("wait=50", usage(None)) && !holds("blk>=0 or stop>=0", usage(None)));
 }
 
 #[test]

@@ -190,8 +190,8 @@ fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
     let rows = [process(7, 1, SECOND - 1, 900, b'S'), process(8, 1, SECOND + 1, 30, b'S')];
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), Exits::default());
     assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
-    assert_eq!(Field::User.value(&interval.processes[0].grown()), cpuledger::Value::Absent);
-    assert_eq!(Field::User.value(&interval.processes[1].grown()), cpuledger::Value::Unsigned(30));
+    assert_eq!(interval.processes[0].value(Field::User), cpuledger::Value::Absent);
+    assert_eq!(interval.processes[1].value(Field::User), cpuledger::Value::Unsigned(30));
 }
 
 fn folds(fold: Fold) -> Exits {

@@ -105,7 +105,7 @@ impl Order {
             Order::State(column) => return column.weigh(usage),
             Order::Key(key) => key,
         };
-        match sort::Key::from(key.value(&row.grown(), usage)) {
+        match sort::Key::from(key.value(row)) {
             sort::Key::Number(number) => sort::Key::Number(number),
             _ => sort::Key::Absent,
         }

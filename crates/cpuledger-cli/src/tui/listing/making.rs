@@ -64,11 +64,9 @@ impl<'a> Making<'a> {
 
     /// Whether the filter holds.
     pub(super) fn satisfies(&self, row: &Row) -> bool {
-        let grown = row.grown();
-        let arguments = if self.query.needs_arguments() { self.arguments.text_of(&grown) } else { None };
+        let arguments = if self.query.needs_arguments() { self.arguments.text_of(&row.task) } else { None };
         self.query.matches(&Subject {
-            row: &grown,
-            usage: &row.usage,
+            row,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,
             memory_total_bytes: self.frame.around.statistics.memory.map(|memory| memory.total),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use cpuledger::field::Field;
+use cpuledger::interval::Row;
 use cpuledger_proc::count::count_of;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
@@ -100,8 +101,7 @@ fn draw_part(look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16
 }
 
 fn ids(frame: &Frame, at: RowRef) -> String {
-    let row = frame.whole(at);
-    let usage = frame.usage(at);
+    let row = frame.row(at);
     let wanted = [
         "pid",
         "ppid",
@@ -120,19 +120,18 @@ fn ids(frame: &Frame, at: RowRef) -> String {
         "processor",
     ];
     let keys = PROCESS_KEYS.iter().filter(|key| wanted.contains(&key.name()));
-    keys.map(|key| format!("{} {}", key.name(), text(*key, row, &usage))).collect::<Vec<_>>().join(", ")
+    keys.map(|key| format!("{} {}", key.name(), text(*key, &row))).collect::<Vec<_>>().join(", ")
 }
 
 fn counts(frame: &Frame, at: RowRef) -> String {
     let row = frame.row(at);
-    let (grown, usage) = (row.grown(), &row.usage);
-    let count = |(name, field): &(&str, Field)| format!("{name} {}", text(Key::Field(*field), &grown, usage));
+    let count = |(name, field): &(&str, Field)| format!("{name} {}", text(Key::Field(*field), &row));
     COUNTS.iter().map(count).collect::<Vec<_>>().join(", ")
 }
 
-fn text(key: Key, row: &cpuledger::Task, usage: &cpuledger::interval::Usage) -> String {
+fn text(key: Key, row: &Row) -> String {
     let mut cell = Vec::new();
-    append_value(&mut cell, key.value(row, usage));
+    append_value(&mut cell, key.value(row));
     String::from_utf8_lossy(&cell).into_owned()
 }
 

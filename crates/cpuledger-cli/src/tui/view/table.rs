@@ -1,8 +1,8 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
-use cpuledger::interval::Row;
+use cpuledger::interval::{Row, Usage};
 use cpuledger_view::column::TableCell;
-use cpuledger_view::interval::column::{Line, TableColumn, of_parts};
+use cpuledger_view::interval::column::{CellContext, TableColumn, of_parts};
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::ViewColumn;
@@ -147,18 +147,15 @@ fn draw_entry(
     cell: &mut Vec<u8>,
 ) {
     let (shown, is_task) = state.cells(frame, entry.item);
-    let Row { task: whole, usage, .. } = &shown;
+    let Row { task, usage, .. } = &shown;
     let settings = &state.settings;
     let cpus = if settings.is_of_machine { u64::from(frame.interval.online_cpus.max(1)) } else { 1 };
-    let line = Line {
-        row: &shown.grown(),
-        whole,
-        usage,
+    let context = CellContext {
         length_ns: frame.cpu_length_ns() * cpus,
         users: &frame.users,
         memory_total_bytes: frame.around.statistics.memory.map(|memory| memory.total),
         has_arguments: settings.has_arguments && matches!(entry.item, Item::Row(_)),
-        cmdline: state.arguments.of(whole),
+        cmdline: state.arguments.of(task),
         is_task,
         subtree_ns: entry.subtree_ns,
         is_exact: settings.is_exact,
@@ -174,7 +171,14 @@ fn draw_entry(
         };
         let shows = column.cell();
         if shows == TableCell::Parts {
-            draw_parts(buffer, place, row, (&line, state.listing.most_ns), look, style);
+            draw_parts(
+                buffer,
+                place,
+                row,
+                (usage, context.length_ns.max(state.listing.most_ns)),
+                look,
+                style,
+            );
             continue;
         }
         cell.clear();
@@ -186,7 +190,7 @@ fn draw_entry(
             (true, TableCell::Id) => append_count(state, entry.item, look, cell),
             (true, TableCell::Command) => cell.extend_from_slice(sum_name(state, entry.item).as_bytes()),
             (true, _) if !column.is_of_sums() => {}
-            _ => column.append(cell, &line),
+            _ => column.append(cell, &shown, &context),
         }
         if shows == TableCell::Command {
             scroll(cell, state.scrolled);
@@ -292,20 +296,19 @@ fn draw_parts(
     buffer: &mut Buffer,
     place: &Place,
     row: u16,
-    (line, most_ns): (&Line<'_>, u64),
+    (usage, full_ns): (&Usage, u64),
     look: &Look,
     style: Style,
 ) {
     let width = u64::from(place.to - place.from);
-    let usage = line.usage;
-    let whole = line.length_ns.max(most_ns).max(1);
+    let full_ns = full_ns.max(1);
     let marks = if look.is_ascii { ["|", "+", "="] } else { ["█", "▓", "▒"] };
     let styles = [look.theme.user, look.theme.system, look.theme.stolen];
     let parts = [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
     let (mut column, mut sum) = (place.from, 0u64);
     for ((part_ns, mark), part_style) in parts.into_iter().zip(marks).zip(styles) {
         sum = sum.saturating_add(part_ns);
-        let cells = (u128::from(width) * u128::from(sum) + u128::from(whole / 2)) / u128::from(whole);
+        let cells = (u128::from(width) * u128::from(sum) + u128::from(full_ns / 2)) / u128::from(full_ns);
         let end = place.from + (cells as u16).min(width as u16);
         while column < end {
             column = write(buffer, column, row, mark, style.patch(part_style));

@@ -1,6 +1,7 @@
 //! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
 
 use cpuledger::clock;
+use cpuledger::counters::Counters;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
 use cpuledger::interval::{Interval, Row, TaskCounts};
 use cpuledger::intervals::Wanted;
@@ -159,7 +160,7 @@ impl Printer<'_> {
     pub fn entries<'b>(&self, interval: &'b Interval) -> Vec<Entry<'b>> {
         let rows = if self.options.has_threads { &interval.tasks } else { &interval.processes };
         let entry = |row: &'b Row| Entry {
-            grown: row.grown(),
+            growth: row.usage.growth,
             cpu_ns: row.usage.cpu_ns,
             length_ns: interval.length_ns(),
             ..self.entry(&row.task)
@@ -175,7 +176,7 @@ impl Printer<'_> {
         } else {
             0
         };
-        Entry { whole, grown: *whole, cpu_ns: 0, length_ns: 1, children_ns }
+        Entry { whole, growth: Counters::of(whole), cpu_ns: 0, length_ns: 1, children_ns }
     }
 
     fn print_entries(

@@ -1,14 +1,15 @@
 //! A row before it is written.
 
 use cpuledger::Task;
+use cpuledger::counters::Counters;
 
 /// A process or thread of an iteration.
 #[derive(Debug)]
 pub struct Entry<'a> {
     /// As it is at the end.
     pub whole: &'a Task,
-    /// With what its cumulative figures have grown by.
-    pub grown: Task,
+    /// What its counters have grown by.
+    pub growth: Counters,
     /// CPU time in that time.
     pub cpu_ns: u64,
     /// What 100 % of one CPU are: the interval or, in the first iteration, the time since it began.

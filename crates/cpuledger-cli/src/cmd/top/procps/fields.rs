@@ -78,7 +78,7 @@ pub fn compare(by: By, one: &Entry<'_>, other: &Entry<'_>, around: &Surroundings
             around.users.name(one).cmp(around.users.name(other)).then(one.cmp(&other))
         }
         By::Total(field) => value(field, one.whole).cmp(&value(field, other.whole)),
-        By::Growth(field) => value(field, &one.grown).cmp(&value(field, &other.grown)),
+        By::Growth(field) => Key::from(one.growth.value(field)).cmp(&Key::from(other.growth.value(field))),
         By::Age => other.whole.start_time_ns.cmp(&one.whole.start_time_ns),
     }
 }

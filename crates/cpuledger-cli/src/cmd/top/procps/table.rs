@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use cpuledger::counters::Counters;
 use cpuledger::field::Value;
-use cpuledger::interval::Usage;
+use cpuledger::interval::{Row, Usage};
 use cpuledger_names::row::Surroundings;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{
-    Line, TableColumn, append_bytes_from, append_per_mille, append_time, of_batch,
+    CellContext, TableColumn, append_bytes_from, append_per_mille, append_time, of_batch,
 };
 use cpuledger_view::key::Key;
 use cpuledger_view::layout;
@@ -132,13 +133,13 @@ impl Table<'_> {
 
     /// A cell as in the text of `cpuledger top`.
     fn append_as_in_top(&self, cell: &mut Vec<u8>, column: TableColumn, entry: &Entry<'_>) {
-        let usage = Usage { cpu_ns: entry.cpu_ns, ..Usage::default() };
+        // The columns of procps show totals, and the share of CPU time.
+        let growth = Counters::of(entry.whole);
+        let usage = Usage { cpu_ns: entry.cpu_ns, growth, ..Usage::default() };
         column.append(
             cell,
-            &Line {
-                row: entry.whole,
-                whole: entry.whole,
-                usage: &usage,
+            &Row::new(*entry.whole, usage),
+            &CellContext {
                 length_ns: entry.length_ns,
                 users: &self.around.users,
                 memory_total_bytes: self.memory_total_bytes,
