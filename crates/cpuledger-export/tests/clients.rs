@@ -3,46 +3,16 @@
 //! not run where they are not.
 
 mod machine;
+mod python;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
 use machine::Sums;
-
-/// Set by `make test-clients`.
-const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
-
-/// An installation takes no longer than this many seconds.
-const INSTALL_SECONDS: &str = "600";
-
-/// The program of a virtual environment that has these packages; a sentence where that cannot be.
-fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let python = folder.join("bin/python");
-    let installed = folder.join(format!("installed {}", packages.join(" ")));
-    if installed.exists() {
-        return Ok(python);
-    }
-    let run = |command: &mut Command| {
-        let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let last = said.lines().rfind(|line| line.contains("rror")).unwrap_or("it says nothing");
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(format!("{packages:?} cannot be installed: {last}"))
-        }
-    };
-    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let pip = folder.join("bin/pip");
-    run(Command::new("timeout").arg(INSTALL_SECONDS).arg(pip).args(["install", "--quiet"]).args(packages))?;
-    fs::write(installed, "").map_err(|error| error.to_string())?;
-    Ok(python)
-}
+use python::{LARGE, environment};
 
 fn read(sums: &serde_json::Value) -> Sums {
     let map = |key: &str| -> BTreeMap<String, i128> {
@@ -62,8 +32,8 @@ fn read(sums: &serde_json::Value) -> Sums {
 }
 
 /// Each engine, with these packages, adds up what the frames add up to.
-fn check(environment: &str, packages: &[&str], engines: &[&str]) {
-    let python = match python(environment, packages) {
+fn check(name: &str, packages: &[&str], engines: &[&str]) {
+    let python = match environment(name, packages) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };

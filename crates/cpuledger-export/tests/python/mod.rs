@@ -1,0 +1,36 @@
+//! Real engines from PyPI, each in an environment below `target/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The variable of the environment that is set by `make test-clients`.
+pub const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
+
+/// An installation takes no longer than this many seconds.
+const INSTALL_SECONDS: &str = "600";
+
+/// The program of a virtual environment that has these packages; a sentence where that cannot be.
+pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let python = folder.join("bin/python");
+    let installed = folder.join(format!("installed {}", packages.join(" ")));
+    if installed.exists() {
+        return Ok(python);
+    }
+    let run = |command: &mut Command| {
+        let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = said.lines().rfind(|line| line.contains("rror")).unwrap_or("it says nothing");
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{packages:?} cannot be installed: {last}"))
+        }
+    };
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let pip = folder.join("bin/pip");
+    run(Command::new("timeout").arg(INSTALL_SECONDS).arg(pip).args(["install", "--quiet"]).args(packages))?;
+    fs::write(installed, "").map_err(|error| error.to_string())?;
+    Ok(python)
+}
