@@ -3,7 +3,8 @@
  * The least a process and a thread cost, in the manner of lmbench's lat_proc and lat_ctx: prints the nanoseconds of each
  * time.
  *
- * usage: latency fork|thread|pipe TIMES
+ * usage: latency fork|exec|thread|pipe TIMES
+ *        latency            ends at once: what `exec` starts
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -33,6 +34,23 @@ static void fork_exit_wait(void)
 	pid_t pid = fork();
 
 	if (pid < 0 || (pid == 0 && (_exit(0), 1)) || waitpid(pid, NULL, 0) != pid)
+		exit(1);
+}
+
+static char *self;
+
+/* As lmbench's "exec": fork, exec of a small program, exit, wait. */
+static void fork_exec_wait(void)
+{
+	char *const nothing_to_do[] = { self, NULL };
+	pid_t pid = fork();
+	int status = 1;
+
+	if (pid == 0) {
+		execv(self, nothing_to_do);
+		_exit(1);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		exit(1);
 }
 
@@ -77,9 +95,14 @@ int main(int argc, char **argv)
 	double begin;
 	long times;
 
+	if (argc == 1)
+		return 0;
 	if (argc != 3)
 		return 2;
+	self = argv[0];
 	times = atol(argv[2]);
+	if (!strcmp(argv[1], "exec"))
+		work = fork_exec_wait;
 	if (!strcmp(argv[1], "thread"))
 		work = create_join;
 	if (!strcmp(argv[1], "pipe")) {

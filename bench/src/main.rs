@@ -6,6 +6,7 @@ mod all;
 mod coverage;
 mod enumerate;
 mod hooks;
+mod lifetimes;
 mod listings;
 mod measure;
 mod monitors;
@@ -55,6 +56,8 @@ enum Command {
     Coverage(coverage::Arguments),
     /// What forks, exits, threads and switches cost with the ledger attached and detached, over growing populations
     Hooks(hooks::Arguments),
+    /// A process and a thread from start to end in microseconds, over sleeping processes and threads, with the ledger and without (S5)
+    Lifetimes(lifetimes::Arguments),
     /// What an interval of the ledger costs its reader, with and without 100,000 sleeping threads, and attaching
     Reader(reader::Arguments),
     /// Text of /proc/PID/{status,stat,statm} of 1,000 to 100,000 tasks: one walk rendered, and the kernel's files
@@ -102,6 +105,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Enumerate(arguments) => enumerate::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Hooks(arguments) => hooks::run(&arguments),
+        Command::Lifetimes(arguments) => lifetimes::run(&arguments),
         Command::Reader(arguments) => reader::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),

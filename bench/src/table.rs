@@ -11,16 +11,18 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 20] = [
     "listings",
     "refreshes",
     "status",
     "enumerate",
     "monitors",
+    "test1",
     "coverage",
     "waiting",
     "truth",
     "hooks",
+    "lifetimes",
     "rates",
     "service",
     "service-listings",

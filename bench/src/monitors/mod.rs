@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Make the table of what one refresh takes over each population, not that of shares
     #[arg(long)]
     each: bool,
+    /// Let that many processes sleep instead, of one thread each, and make the table of TEST 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["each", "threads"])]
+    processes: Option<usize>,
 }
 
 /// What one monitor took.
@@ -38,6 +41,7 @@ pub struct Arguments {
 struct Used<'a> {
     monitor: &'a str,
     sleeping_threads: usize,
+    sleeping_processes: usize,
     start_ns: Option<u64>,
     refreshing_ns: &'a [u64],
     elapsed_ns: &'a [u64],
@@ -63,9 +67,17 @@ const LEDGER: usize = 0;
 /// # Errors
 /// Without root, or when a monitor cannot be run.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let most = arguments.threads.iter().copied().max().unwrap_or(0);
+    let populations: Vec<(usize, usize)> = match arguments.processes {
+        Some(processes) => vec![(processes, processes)],
+        None => arguments.threads.iter().map(|&threads| (threads.max(1), 1)).collect(),
+    };
+    let most = populations.iter().map(|(threads, _)| *threads).max().unwrap_or(0);
     let _limits = RaisedLimits::for_threads(most).context("cannot raise the limits; run as root")?;
-    let name = if arguments.each { "refreshes" } else { "monitors" };
+    let name = match arguments.processes {
+        Some(_) => "test1",
+        None if arguments.each => "refreshes",
+        None => "monitors",
+    };
     let mut results = Results::create(name, &["top", "htop", "atop", "pidstat"])?;
     let subjects = subjects(arguments.delay)?;
     let plan = Plan {
@@ -74,8 +86,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         patience: Duration::from_secs(arguments.patience),
     };
     let mut columns: Vec<Vec<Watched>> = Vec::new();
-    for &threads in &arguments.threads {
-        let _sleepers = Sleepers::start(threads.max(1), 1)?;
+    for &(threads, processes) in &populations {
+        let _sleepers = Sleepers::start(threads, processes)?;
         std::thread::sleep(SETTLING);
         let mut column = Vec::new();
         for subject in &subjects {
@@ -92,6 +104,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             results.add_any(&Used {
                 monitor,
                 sleeping_threads: threads,
+                sleeping_processes: processes,
                 start_ns,
                 refreshing_ns: &used.refreshing_ns,
                 elapsed_ns: &used.elapsed_ns,
@@ -102,10 +115,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         columns.push(column);
     }
-    let table = if arguments.each {
-        of_refreshes(arguments, &subjects, &columns)
-    } else {
-        of_shares(arguments, &subjects, &columns)
+    let table = match arguments.processes {
+        Some(processes) => of_test1(arguments, processes, &subjects, columns.last().context("a population")?),
+        None if arguments.each => of_refreshes(arguments, &subjects, &columns),
+        None => of_shares(arguments, &subjects, &columns),
     };
     table.keep(&results)?;
     acceptance(&subjects, columns.last().context("a population")?);
@@ -125,6 +138,30 @@ fn of_refreshes(arguments: &Arguments, subjects: &[Subject], columns: &[Vec<Watc
         let cells = columns.iter().map(|column| digits(column[index].refresh_ms()));
         let name = format!("`{}`", subject.monitor.name);
         table.row([name].into_iter().chain(cells).chain([subject.shows.to_owned()]));
+    }
+    table
+}
+
+/// As in the mail of 2010: user, system and total.
+fn of_test1(arguments: &Arguments, processes: usize, subjects: &[Subject], used: &[Watched]) -> Table {
+    let caption = format!(
+        "CPU use of each monitor in percent of one CPU, with a delay setting of {} s, while {} processes sleep: the median of {} refreshes. Total is exact; \
+         user and system divide it as they divide the whole run",
+        arguments.delay,
+        thousands(processes),
+        arguments.refreshes
+    );
+    let header = ["monitor", "rows", "user", "system", "total", "× ledger"];
+    let mut table = Table::new("test1", &caption, header);
+    let ledger = used.get(LEDGER).map_or(f64::NAN, Watched::share);
+    for (subject, used) in subjects.iter().zip(used) {
+        let user = used.user_ns as f64 / (used.user_ns + used.system_ns).max(1) as f64;
+        let share = used.share();
+        let percent = |share: f64| format!("{} %", digits(share));
+        let name = format!("`{}`", subject.monitor.name);
+        let cells =
+            [percent(share * user), percent(share * (1.0 - user)), percent(share), digits(share / ledger)];
+        table.row([name, subject.shows.to_owned()].into_iter().chain(cells));
     }
     table
 }
