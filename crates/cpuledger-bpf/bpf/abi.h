@@ -77,8 +77,8 @@ enum cpuledger_walk_scope {
  * Fields a walk reads only when asked: each costs about as much as all that is read anyway. What can be read, by program:
  *
  * - walk_briefly, in walk_slim.bpf.o, writes the record of a task: READ_BRIEFLY.
- * - walk_once, in walk_slim.bpf.o, writes that too: all but WALK_WHOLLY.
- * - walk_once, in walk.bpf.o, writes the rest of a task and RSS as well: all groups.
+ * - walk_once, in walk_slim.bpf.o, writes that too: all but WALK_WHOLLY, and READ_RSS where user space has prepared it.
+ * - walk_once, in walk.bpf.o, writes the rest of a task as well: all groups.
  * - walk_seq, for older kernels, is in walk.bpf.o only: all groups.
  * - inspect, in inspect.bpf.o: all groups, and DETAIL always.
  *
@@ -104,10 +104,8 @@ enum cpuledger_read_group {
 	/* What the brief walk can read of these. */
 	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME | CPULEDGER_READ_SESSION,
 	/* What only the whole walk can read of these. */
-	CPULEDGER_WALK_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_NAMESPACE | CPULEDGER_READ_ACTIVITY | CPULEDGER_READ_RSS |
+	CPULEDGER_WALK_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_NAMESPACE | CPULEDGER_READ_ACTIVITY |
 				CPULEDGER_READ_CREDENTIALS,
-	/* What is in the rest of a task. */
-	CPULEDGER_WALK_REST = CPULEDGER_WALK_WHOLLY & ~CPULEDGER_READ_RSS,
 };
 
 /* What the running kernel was built without: user space shows these fields as unknown. */
@@ -350,6 +348,23 @@ enum cpuledger_run {
 struct cpuledger_kernel_types {
 	u32 task_struct;
 	u32 cred;
+	u32 has_rdonly_cast;	/* not 0: it has bpf_rdonly_cast */
+	u32 unused;
+};
+
+/*
+ * What stands for a function of the kernel in the programs: numbers that no helper has. Before they are loaded, user space puts those of the
+ * running kernel in their place (src/btf.rs).
+ */
+enum cpuledger_kernel_function {
+	CPULEDGER_CALLS_RDONLY_CAST = 0x40000000,
+	CPULEDGER_CALLS_RCU_READ_LOCK,
+	CPULEDGER_CALLS_RCU_READ_UNLOCK,
+	CPULEDGER_CALLS_TASK_FROM_PID,
+	CPULEDGER_CALLS_TASK_RELEASE,
+	CPULEDGER_CALLS_ITER_TASK_NEW,
+	CPULEDGER_CALLS_ITER_TASK_NEXT,
+	CPULEDGER_CALLS_ITER_TASK_DESTROY,
 };
 
 /* How a cut is packed: time << SHIFT | CONFIRMED. With 0, none is published. With all ones, a hook has voided it. */
@@ -520,7 +535,7 @@ struct cpuledger_control {
 /* A size that has changed on purpose is written here anew. That of a slot takes whole cache lines. */
 #define CPULEDGER_ACTIVITY_BYTES ((unsigned int)sizeof(struct cpuledger_activity))
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
-CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 8);
+CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 48 + CPULEDGER_ACTIVITY_BYTES);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 272 + CPULEDGER_ACTIVITY_BYTES);

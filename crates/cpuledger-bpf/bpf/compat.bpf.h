@@ -55,17 +55,24 @@ struct bpf_iter_task {
 	u64 opaque[3];
 } __attribute__((aligned(8)));
 enum cpuledger_task_iterator { CPULEDGER_ALL_PROCESSES = 0, CPULEDGER_ALL_THREADS = 1, CPULEDGER_PROCESS_THREADS = 2 };
-extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task, unsigned int flags) __ksym __weak;
-extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
-extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
+/*
+ * Functions of the kernel are called by numbers that user space replaces. As `__ksym` they would make libbpf read all types of the kernel,
+ * and search them by name for each function: half of the time of a load. Where the kernel lacks one, it refuses programs that reach its call.
+ */
+#define KERNEL_FUNCTION(result, name, number, ...) static result (*const name)(__VA_ARGS__) = (void *)number
+
+KERNEL_FUNCTION(int, bpf_iter_task_new, CPULEDGER_CALLS_ITER_TASK_NEW, struct bpf_iter_task *it, struct task_struct *task,
+		unsigned int flags);
+KERNEL_FUNCTION(struct task_struct *, bpf_iter_task_next, CPULEDGER_CALLS_ITER_TASK_NEXT, struct bpf_iter_task *it);
+KERNEL_FUNCTION(void, bpf_iter_task_destroy, CPULEDGER_CALLS_ITER_TASK_DESTROY, struct bpf_iter_task *it);
 /* 6.2, 9bb00b2895cb */
-extern void bpf_rcu_read_lock(void) __ksym __weak;
-extern void bpf_rcu_read_unlock(void) __ksym __weak;
-/* 6.2, a35b9af4ec2c */
-extern void *bpf_rdonly_cast(const void *object, u32 btf_id) __ksym __weak;
+KERNEL_FUNCTION(void, bpf_rcu_read_lock, CPULEDGER_CALLS_RCU_READ_LOCK, void);
+KERNEL_FUNCTION(void, bpf_rcu_read_unlock, CPULEDGER_CALLS_RCU_READ_UNLOCK, void);
+/* 6.2, a35b9af4ec2c. libbpf has a declaration of its full name, as `__ksym`. */
+KERNEL_FUNCTION(void *, rdonly_cast, CPULEDGER_CALLS_RDONLY_CAST, const void *object, u32 btf_id);
 /* 6.2, 3f0e6f2b41d3 and its release. */
-extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak;
-extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+KERNEL_FUNCTION(struct task_struct *, bpf_task_from_pid, CPULEDGER_CALLS_TASK_FROM_PID, s32 pid);
+KERNEL_FUNCTION(void, bpf_task_release, CPULEDGER_CALLS_TASK_RELEASE, struct task_struct *task);
 
 /*
  * User space sets these before loading: libbpf searches only a part of the kernel's types, so it does not know their numbers.
@@ -73,7 +80,7 @@ extern void bpf_task_release(struct task_struct *task) __ksym __weak;
 const volatile struct cpuledger_kernel_types kernel_types SEC(".rodata.types") = {};
 
 /* The object of this kernel type at an address that is a number, or a pointer that the verifier takes for something else. */
-#define CAST(address, type) ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))
+#define CAST(address, type) ((struct type *)rdonly_cast((void *)(address), kernel_types.type))
 
 /* The start of a per-CPU array map, as kernel/bpf/arraymap.c keeps it. */
 struct bpf_array {
@@ -86,7 +93,7 @@ struct bpf_array {
  */
 static __always_inline struct task_struct *as_walked(struct task_struct *task)
 {
-	return bpf_rdonly_cast ? CAST(task, task_struct) : task;
+	return kernel_types.has_rdonly_cast ? CAST(task, task_struct) : task;
 }
 
 /*

@@ -43,10 +43,8 @@ static __always_inline u32 kernel_lacks(void)
 #undef COUNTER
 	if (!bpf_core_field_exists(task->cgroups))
 		lacks |= CPULEDGER_LACKS_CGROUP;
-#ifndef CPULEDGER_WITHOUT_RSS
 	if (!cpu_offsets_known && bpf_core_field_exists(((struct mm_struct___percpu *)NULL)->rss_stat[0].counters))
 		lacks |= CPULEDGER_LACKS_RSS_SUM;
-#endif
 	return lacks;
 }
 
@@ -274,8 +272,6 @@ static __always_inline void read_session(struct signal_struct *signal, struct cp
 	read_tty(signal, record);
 }
 
-#ifndef CPULEDGER_WITHOUT_RSS
-
 /* The RSS counters of one process while the part of each CPU is added. */
 struct rss_sum {
 	void *counters[CPULEDGER_MM_COUNTERS];
@@ -340,15 +336,6 @@ static __always_inline void read_resident_memory(struct mm_struct *mm, const str
 	record->rss_shmem_pages = not_negative(sum.pages[CPULEDGER_MM_SHMEM]);
 	record->swap_pages = not_negative(sum.pages[CPULEDGER_MM_SWAP]);
 }
-
-#else
-
-static __always_inline void read_resident_memory(struct mm_struct *mm, const struct cpuledger_walk *walk, bool sums_rss,
-						 struct cpuledger_process *record)
-{
-}
-
-#endif
 
 static __always_inline void read_memory(struct task_struct *leader, const struct cpuledger_walk *walk, u32 groups,
 					bool sums_rss, struct cpuledger_process *record)

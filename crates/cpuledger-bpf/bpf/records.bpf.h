@@ -35,9 +35,12 @@ static __always_inline void record_rest(struct task_struct *task, struct task_st
 
 #endif
 
-/* `tid` and `pid` were read once by the caller: an exec by another thread may exchange them at any time. */
-static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
-					struct cpuledger_walk *walk, u32 groups)
+/*
+ * Records what most listings show of a task. `tid` and `pid` were read once by the caller: an exec by another thread may exchange them at any
+ * time.
+ */
+static __always_inline void record_briefly(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
+					   struct cpuledger_walk *walk, u32 groups)
 {
 	u32 index = walk->tasks++;
 	struct cpuledger_task *record = bpf_map_lookup_elem(&task_records, &index);
@@ -48,7 +51,14 @@ static __always_inline void record_task(struct task_struct *task, struct task_st
 	record->pid = pid;
 	read_task(task, untrusted, groups, record);
 	record->process_index = walk->processes - 1;
-	record_rest(task, untrusted, tid, index, groups);
+}
+
+/* Records all of a task. */
+static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
+					struct cpuledger_walk *walk, u32 groups)
+{
+	record_rest(task, untrusted, tid, walk->tasks, groups);
+	record_briefly(task, untrusted, tid, pid, walk, groups);
 }
 
 /* A leader opens a process. */

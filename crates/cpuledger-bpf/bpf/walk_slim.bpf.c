@@ -4,5 +4,4 @@
  * memory for each task.
  */
 #define CPULEDGER_WITHOUT_REST
-#define CPULEDGER_WITHOUT_RSS
 #include "walk.bpf.c"

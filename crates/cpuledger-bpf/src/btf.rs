@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::libbpf_sys::{self, bpf_insn};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -48,18 +49,89 @@ mod kind {
     pub(super) const ENUM64: u32 = 19;
 }
 
+/// The kernel's functions that programs call, and what stands for them there.
+const KERNEL_FUNCTIONS: [(&str, u32); 8] = [
+    ("bpf_iter_task_destroy", abi::CPULEDGER_CALLS_ITER_TASK_DESTROY),
+    ("bpf_iter_task_new", abi::CPULEDGER_CALLS_ITER_TASK_NEW),
+    ("bpf_iter_task_next", abi::CPULEDGER_CALLS_ITER_TASK_NEXT),
+    ("bpf_rcu_read_lock", abi::CPULEDGER_CALLS_RCU_READ_LOCK),
+    ("bpf_rcu_read_unlock", abi::CPULEDGER_CALLS_RCU_READ_UNLOCK),
+    (RDONLY_CAST, abi::CPULEDGER_CALLS_RDONLY_CAST),
+    ("bpf_task_from_pid", abi::CPULEDGER_CALLS_TASK_FROM_PID),
+    ("bpf_task_release", abi::CPULEDGER_CALLS_TASK_RELEASE),
+];
+const RDONLY_CAST: &str = "bpf_rdonly_cast";
+
+/// What is found by name among the types of the running kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// Of types.
+    pub(crate) types: abi::cpuledger_kernel_types,
+    /// Of functions, in the order of [`KERNEL_FUNCTIONS`]; `None`: this kernel does not have it.
+    functions: [Option<u32>; KERNEL_FUNCTIONS.len()],
+}
+
+impl Numbers {
+    /// `find_type` and `find_function` find them by name. `None`: a type is missing.
+    fn of(
+        find_type: impl Fn(&str) -> Option<u32>,
+        find_function: impl Fn(&str) -> Option<u32>,
+    ) -> Option<Numbers> {
+        let types = abi::cpuledger_kernel_types {
+            task_struct: find_type("task_struct")?,
+            cred: find_type("cred")?,
+            has_rdonly_cast: u32::from(find_function(RDONLY_CAST).is_some()),
+            unused: 0,
+        };
+        Some(Numbers { types, functions: KERNEL_FUNCTIONS.map(|(name, _)| find_function(name)) })
+    }
+
+    /// The same where nothing could be taken out.
+    pub(crate) fn by_libbpf() -> libbpf_rs::Result<Numbers> {
+        let kernel = Btf::from_vmlinux()?;
+        let find_type =
+            |name: &str| kernel.type_by_name(name).map(|found: types::Struct<'_>| found.type_id().into());
+        let find_function =
+            |name: &str| kernel.type_by_name(name).map(|found: types::Func<'_>| found.type_id().into());
+        Ok(Numbers::of(find_type, find_function).unwrap_or_default())
+    }
+
+    /// Makes these instructions call the functions of this kernel. What it does not have is still called by a number of no helper. Answers
+    /// whether there was anything to do.
+    pub(crate) fn put_into(&self, instructions: &mut [bpf_insn]) -> bool {
+        const CALL: u8 = (libbpf_sys::BPF_JMP | libbpf_sys::BPF_CALL) as u8;
+        let mut has_changed = false;
+        for instruction in instructions {
+            let is_helper = instruction.code == CALL && instruction.src_reg() == 0;
+            let Some(number) = self.function(instruction.imm.cast_unsigned()).filter(|_| is_helper) else {
+                continue;
+            };
+            instruction.set_src_reg(libbpf_sys::BPF_PSEUDO_KFUNC_CALL as u8);
+            instruction.imm = number.cast_signed();
+            has_changed = true;
+        }
+        has_changed
+    }
+
+    /// The number of what this stands for in a program; `None`: it stands for nothing, or this kernel does not have it.
+    fn function(&self, stands: u32) -> Option<u32> {
+        let place = KERNEL_FUNCTIONS.iter().position(|(_, number)| *number == stands)?;
+        self.functions[place]
+    }
+}
+
 /// The types that were taken out, in a file without a name.
 pub(crate) struct KernelTypes {
     file: File,
     /// The numbers that these have in the kernel: in the extract they have others.
-    pub(crate) numbers: abi::cpuledger_kernel_types,
+    pub(crate) numbers: Numbers,
 }
 
 impl KernelTypes {
     /// Takes them out of the BTF of the running kernel, which does not change: once. `None` where that is not of the form known
     /// here, or no file can be made that libbpf could open: then it has to search the whole.
     pub(crate) fn of_this_kernel() -> Option<KernelTypes> {
-        static EXTRACT: OnceLock<Option<(Vec<u8>, abi::cpuledger_kernel_types)>> = OnceLock::new();
+        static EXTRACT: OnceLock<Option<(Vec<u8>, Numbers)>> = OnceLock::new();
         let (bytes, numbers) = EXTRACT.get_or_init(extract_from_kernel).as_ref()?;
         let mut file = File::from(memfd_create("cpuledger-btf", MemfdFlags::CLOEXEC).ok()?);
         file.write_all(bytes).ok()?;
@@ -78,9 +150,9 @@ impl KernelTypes {
 struct Wants([u64; 1024]);
 
 impl Wants {
-    fn new() -> Wants {
+    fn new(names: impl IntoIterator<Item = &'static str>) -> Wants {
         let mut beginnings = [0; 1024];
-        for name in KERNEL_TYPES {
+        for name in names {
             let [first, second, ..] = *name.as_bytes() else { continue };
             let beginning = u16::from_be_bytes([first, second]);
             beginnings[usize::from(beginning >> 6)] |= 1 << (beginning & 63);
@@ -88,33 +160,17 @@ impl Wants {
         Wants(beginnings)
     }
 
-    /// Whether the string at this offset is wanted; `None`: there is none.
-    fn name_at(&self, strings: &[u8], offset: u32) -> Option<bool> {
+    /// Whether the string at this offset may be wanted; `None`: there is none.
+    fn may_be(&self, strings: &[u8], offset: u32) -> Option<bool> {
         let begin = offset as usize;
         let beginning = u16::from_be_bytes(strings.get(begin..begin + 2)?.try_into().ok()?);
-        if self.0[usize::from(beginning >> 6)] >> (beginning & 63) & 1 == 0 {
-            return Some(false);
-        }
-        let name = essential(string_at(strings, offset)?);
-        Some(KERNEL_TYPES.binary_search_by(|wanted| wanted.as_bytes().cmp(name)).is_ok())
+        Some(self.0[usize::from(beginning >> 6)] >> (beginning & 63) & 1 != 0)
     }
 }
 
 fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     let rest = strings.get(offset as usize..)?;
     Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
-}
-
-/// The numbers of those types that `find` finds by name; `None`: one is missing.
-fn numbers(find: impl Fn(&str) -> Option<u32>) -> Option<abi::cpuledger_kernel_types> {
-    Some(abi::cpuledger_kernel_types { task_struct: find("task_struct")?, cred: find("cred")? })
-}
-
-/// The same where nothing could be taken out.
-pub(crate) fn numbers_by_libbpf() -> libbpf_rs::Result<abi::cpuledger_kernel_types> {
-    let kernel = Btf::from_vmlinux()?;
-    let find = |name: &str| kernel.type_by_name(name).map(|found: types::Struct<'_>| found.type_id().into());
-    Ok(numbers(find).unwrap_or_default())
 }
 
 /// The BTF of a kernel, and where each of its types begins.
@@ -165,8 +221,8 @@ fn essential(name: &[u8]) -> &[u8] {
 }
 
 impl<'a> Kernel<'a> {
-    /// Finds the places of all types, and the numbers of those whose names are wanted.
-    fn read(bytes: &'a [u8]) -> Option<(Kernel<'a>, Vec<u32>)> {
+    /// Finds the places of all types, the numbers of those whose names are wanted, and the wanted functions.
+    fn read(bytes: &'a [u8]) -> Option<(Kernel<'a>, Vec<u32>, Vec<(&'static str, u32)>)> {
         if u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?) != MAGIC {
             return None;
         }
@@ -178,21 +234,33 @@ impl<'a> Kernel<'a> {
         let (types, strings) = (section(8)?, section(16)?);
         let mut kernel = Kernel { types, strings, places: Vec::with_capacity(types.len() / 24) };
         kernel.places.push(0);
-        let (wants, mut wanted) = (Wants::new(), Vec::new());
+        let (wants, mut wanted) = (Wants::new(KERNEL_TYPES), Vec::new());
+        let function_names = KERNEL_FUNCTIONS.map(|(name, _)| name);
+        let (wants_functions, mut functions) = (Wants::new(function_names), Vec::new());
         let mut place = 0;
         while place < types.len() {
             let info = word(types, place + 4)?;
-            let is_nameable = matches!(
-                info >> 24 & 0x1f,
+            let (name, number) = (word(types, place)?, kernel.places.len() as u32);
+            match info >> 24 & 0x1f {
                 kind::STRUCT | kind::UNION | kind::ENUM | kind::ENUM64 | kind::TYPEDEF
-            );
-            if is_nameable && wants.name_at(strings, word(types, place)?)? {
-                wanted.push(kernel.places.len() as u32);
+                    if wants.may_be(strings, name)? =>
+                {
+                    let name = essential(string_at(strings, name)?);
+                    if KERNEL_TYPES.binary_search_by(|wanted| wanted.as_bytes().cmp(name)).is_ok() {
+                        wanted.push(number);
+                    }
+                }
+                kind::FUNC if wants_functions.may_be(strings, name)? => {
+                    let name = string_at(strings, name)?;
+                    let found = function_names.into_iter().find(|wanted| wanted.as_bytes() == name);
+                    functions.extend(found.map(|name| (name, number)));
+                }
+                _ => {}
             }
             kernel.places.push(place as u32);
             place += TYPE_BYTES + rest_bytes(info)?;
         }
-        Some((kernel, wanted))
+        Some((kernel, wanted, functions))
     }
 
     fn get(&self, id: u32) -> Option<Type<'a>> {
@@ -303,7 +371,7 @@ impl Extract {
 }
 
 /// Of the running kernel, which lets its BTF be mapped since 6.16; to copy it takes some ms.
-fn extract_from_kernel() -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
+fn extract_from_kernel() -> Option<(Vec<u8>, Numbers)> {
     let file = File::open(KERNEL_BTF).ok()?;
     let count = usize::try_from(file.metadata().ok()?.len()).ok()?;
     let Ok(mapping) = Mapping::new(&file, 0, count, ProtFlags::READ, MapFlags::PRIVATE) else {
@@ -314,8 +382,8 @@ fn extract_from_kernel() -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
 }
 
 /// The wanted types of a kernel's BTF with all that lies in them, as BTF, and the numbers that some have in the kernel.
-fn extract(bytes: &[u8]) -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
-    let (kernel, wanted) = Kernel::read(bytes)?;
+fn extract(bytes: &[u8]) -> Option<(Vec<u8>, Numbers)> {
+    let (kernel, wanted, functions) = Kernel::read(bytes)?;
     let mut extract = Extract::default();
     extract.strings.push(0);
     extract.names.insert(0, 0);
@@ -327,7 +395,8 @@ fn extract(bytes: &[u8]) -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
             structs.entry(string_at(kernel.strings, of.name)?).or_insert(id);
         }
     }
-    let numbers = numbers(|name| structs.get(name.as_bytes()).copied())?;
+    let find_function = |name: &str| functions.iter().find(|(found, _)| *found == name).map(|(_, id)| *id);
+    let numbers = Numbers::of(|name| structs.get(name.as_bytes()).copied(), find_function)?;
     let mut written = 0;
     while let Some(&id) = extract.order.get(written) {
         extract.write(&kernel, id)?;
@@ -358,12 +427,13 @@ mod tests {
 
     /// What the kernel calculates from the instructions of a program of an object; `None`: it does not take it.
     fn tag_of(object: &[u8], program: &str, types: Option<&KernelTypes>) -> Option<String> {
-        let mut open = open("compared", object, types).expect("the object is well-formed");
-        for mut other in open.progs_mut() {
+        let mut opened = open("compared", object, types).expect("the object is well-formed");
+        for mut other in opened.object.progs_mut() {
             let is_wanted = other.name() == program;
             other.set_autoload(is_wanted);
         }
-        let loaded = open.load().ok()?;
+        opened.prepare("compared").ok()?;
+        let loaded = opened.load("compared").ok()?;
         let program = loaded.progs().find(|other| other.name() == program).expect("it was there");
         let id = Program::id_from_fd(program.as_fd()).expect("the kernel knows it");
         let info = ProgInfoIter::default().find(|info| info.id == id).expect("it is loaded");

@@ -36,4 +36,4 @@ pub use probe::has_atomics;
 pub use real_time::{come_in_real_time, share_cpus};
 pub use records::{Mechanism, Walked};
 pub use status::{Reads, StatusRecords, StatusWalker};
-pub use walk::{Request, Walker};
+pub use walk::{Extent, Request, Walker};

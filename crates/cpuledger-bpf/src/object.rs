@@ -8,7 +8,7 @@ use libbpf_rs::{AsRawLibbpf, Map, MapCore, MapMut, Object, ObjectBuilder, OpenOb
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use crate::btf::{self, KernelTypes};
+use crate::btf::{KernelTypes, Numbers};
 use crate::error::Error;
 use crate::facts::KERNEL_BTF;
 use crate::log;
@@ -28,9 +28,10 @@ pub(crate) fn load(
 ) -> Result<Object, Error> {
     room_for_files(name)?;
     let types = KernelTypes::of_this_kernel();
-    let mut open = open(name, bytes, types.as_ref())?;
-    prepare(&mut open)?;
-    open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
+    let mut opened = open(name, bytes, types.as_ref())?;
+    prepare(&mut opened.object)?;
+    opened.prepare(name)?;
+    opened.load(name)
 }
 
 /// The same with maps that take long to make. Another thread makes them while libbpf reads the types of this kernel, which takes
@@ -43,27 +44,64 @@ pub(crate) fn load_beside<T: Send>(
     adopt: impl FnOnce(&T, &mut OpenObject) -> Result<(), Error>,
 ) -> Result<(Object, T), Error> {
     room_for_files(name)?;
-    let (mut open, made) = thread::scope(|scope| {
+    let (mut opened, made) = thread::scope(|scope| {
         let beside = spawn_scoped(scope, &make);
         let types = KernelTypes::of_this_kernel();
-        let mut open = open(name, bytes, types.as_ref())?;
-        choose(&mut open);
-        // SAFETY: the object is open, not loaded, and `open` is its only owner.
-        let code = unsafe { libbpf_sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) };
+        let mut opened = open(name, bytes, types.as_ref())?;
+        choose(&mut opened.object);
+        let prepared = opened.prepare(name);
         let made =
             beside.map_or_else(|_| make(), |beside| beside.join().expect("making maps does not panic"))?;
-        match code {
-            0 => Ok((open, made)),
-            code => Err(Error::from_errno(&loading(name), Errno::from_raw_os_error(-code))),
-        }
+        prepared.map(|()| (opened, made))
     })?;
-    adopt(&made, &mut open)?;
-    let object = open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))?;
-    Ok((object, made))
+    adopt(&made, &mut opened.object)?;
+    Ok((opened.load(name)?, made))
+}
+
+/// An object that is not loaded yet.
+pub(crate) struct Opened {
+    pub(crate) object: OpenObject,
+    numbers: Numbers,
+}
+
+impl Opened {
+    /// Lets libbpf do what it does before the kernel sees the programs, and makes them call the functions of the running kernel. Which of them are
+    /// loaded has to be chosen before.
+    pub(crate) fn prepare(&mut self, name: &str) -> Result<(), Error> {
+        let failed = |code: i32| Error::from_errno(&loading(name), Errno::from_raw_os_error(-code));
+        // SAFETY: the object is open, not loaded, and `self` is its only owner.
+        match unsafe { libbpf_sys::bpf_object__prepare(self.object.as_libbpf_object().as_ptr()) } {
+            0 => {}
+            code => return Err(failed(code)),
+        }
+        for program in self.object.progs_mut().filter(|program| program.autoload()) {
+            let mut instructions = program.insns().to_vec();
+            if !self.numbers.put_into(&mut instructions) {
+                continue;
+            }
+            // SAFETY: the program is of an object that is not loaded; libbpf copies the instructions, which have this number.
+            let code = unsafe {
+                libbpf_sys::bpf_program__set_insns(
+                    program.as_libbpf_object().as_ptr(),
+                    instructions.as_mut_ptr(),
+                    instructions.len() as libbpf_sys::size_t,
+                )
+            };
+            if code != 0 {
+                return Err(failed(code));
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads it.
+    pub(crate) fn load(self, name: &str) -> Result<Object, Error> {
+        self.object.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
+    }
 }
 
 /// `types` has to live until the object is prepared or loaded.
-pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Result<OpenObject, Error> {
+pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Result<Opened, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
@@ -74,12 +112,13 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
         builder.btf_custom_path(types.path()).map_err(refused)?;
     }
     let mut open = builder.name(name).and_then(|builder| builder.open_memory(bytes)).map_err(refused)?;
-    let numbers = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
-    if let Some(mut numbers) = numbers {
-        let found = types.map_or_else(btf::numbers_by_libbpf, |types| Ok(types.numbers));
-        numbers.set_initial_value(bytes_of_mut(&mut found.map_err(refused)?)).map_err(refused)?;
+    let mut numbers = Numbers::default();
+    let map = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
+    if let Some(mut map) = map {
+        numbers = types.map_or_else(Numbers::by_libbpf, |types| Ok(types.numbers)).map_err(refused)?;
+        map.set_initial_value(bytes_of_mut(&mut numbers.types)).map_err(refused)?;
     }
-    Ok(open)
+    Ok(Opened { object: open, numbers })
 }
 
 /// Refuses a load that would run out of open files midway. If a probe of libbpf fails for lack of a file, libbpf

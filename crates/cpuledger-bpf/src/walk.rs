@@ -8,18 +8,18 @@
 //!
 //! - **Never truncated.** The counts say how many records were needed. If that is more than fit, the programs are loaded anew with larger
 //!   buffers, and the walk is repeated.
-//! - **Cheap to verify.** Branches inside an iterator loop multiply in the verifier. So code for leaders only, or for rare cases, is in global
-//!   functions, which the verifier checks once. Such functions take no kernel pointers, so these travel as numbers. Pointers are loaded
+//! - **Cheap to verify.** Branches inside an iterator loop multiply in the verifier. So code for leaders only, for rare cases, or for the rest of a
+//!   task is in global functions, which the verifier checks once. With the rest in the loop it processed 12,800 instructions, and now 3,700. Such functions take no kernel pointers, so these travel as numbers. Pointers are loaded
 //!   through an untrusted pointer: for each load through a trusted one, the verifier searches all kernel types by name. Loading went from
 //!   900 ms to 25 ms.
 //! - **Kernel types** (`src/btf.rs`). libbpf compares each struct that an object names with all types of the kernel by name. Instead, one pass
 //!   extracts all named types, with what they contain, and libbpf gets these as its BTF. A listing loads in 24 ms instead of 32.
-//!   `bpf_rdonly_cast` takes numbers of the whole BTF, which are read-only data. A test compares every program with the one that the whole
-//!   BTF makes. If the BTF has an unknown form, or /proc is not mounted, libbpf searches the whole.
+//!   `bpf_rdonly_cast` takes numbers of the whole BTF, which are read-only data. Functions of the kernel are called by numbers, too, which the same pass
+//!   finds: for a `__ksym`, libbpf reads all types again. A test compares every program with the one that the whole BTF makes. If the BTF has an unknown form, or /proc is not mounted, libbpf searches the whole.
 //! - **Cheap to run.** The hot loads go through trusted pointers. Per-CPU parts of RSS are summed for leaders only. The cgroups of one css_set
 //!   are remembered for the next task.
-//! - **Only what is shown.** Two objects are made from the same source. The small one does not have RSS and the rest of a task (groups, cgroups,
-//!   namespaces, activity). It loads in half the time, and the kernel fetches fewer cache lines a task. `object_for` of
+//! - **Only what is shown.** Two objects are made from the same source. The small one does not have the rest of a task (groups, cgroups,
+//!   namespaces, activity). It loads sooner, and the kernel fetches fewer cache lines a task. `Extent` of
 //!   `crates/cpuledger-bpf/src/walk.rs` chooses.
 //! - **It keeps its CPU.** The whole walk is one RCU read-side section, so that all rows are of one instant. A kernel without preemption runs no
 //!   other task on that CPU meanwhile: for 16 ms with 100,000 threads, 47 ms with 300,000, and 79 ms with all fields. For a million it
@@ -28,7 +28,7 @@
 //!   the one instant, and the kernel's own listing keeps a CPU for longer. RCU complains after 21 s. Intervals of the ledger need no walk.
 //! - **Little memory.** The kernel clears an array before it can be written. For 25 MB that takes longer than the walk, and several times as long
 //!   on a virtual machine whose host has to find the pages first. So what few listings show is in the rest, for which only the whole object
-//!   has an array. Another thread makes the arrays, while libbpf reads the kernel's types.
+//!   has an array, and a listing of processes has no room for threads. Another thread makes the arrays, while libbpf reads the kernel's types.
 //! - **Lines by several threads.** Records are cut into parts of 2,048 tasks. With more than two parts, each CPU (at most 8) makes the lines of
 //!   every n-th part for `ps`, and one thread writes them in order.
 //! - **Older kernels** have no such iterator. A bpf iterator (`iter/task`, 5.8) fills the same records in one read(2). It retakes the RCU lock for
@@ -48,12 +48,37 @@ use crate::records::{self, Buffers, Mechanism, Walked};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
-/// Without the rest of each task, and without RSS.
+/// Without the rest of each task.
 static SLIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o"));
 
-/// The object that takes the shortest to load of those that can read these groups, and what it cannot read.
-fn object_for(groups: u32) -> (&'static [u8], u32) {
-    if Walker::is_slim_for(groups) { (SLIM, abi::CPULEDGER_WALK_WHOLLY) } else { (OBJECT, 0) }
+/// How much of a task the programs read: the less, the sooner they are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Numbers, names, CPU times and what a process shares.
+    Brief,
+    /// All but the rest of a task.
+    Slim,
+    /// Everything.
+    Whole,
+}
+
+impl Extent {
+    /// The least that has these groups (`CPULEDGER_READ_*`).
+    pub fn of(groups: u32) -> Extent {
+        match groups {
+            _ if groups & !abi::CPULEDGER_READ_BRIEFLY == 0 => Extent::Brief,
+            _ if groups & abi::CPULEDGER_WALK_WHOLLY == 0 => Extent::Slim,
+            _ => Extent::Whole,
+        }
+    }
+
+    /// The object, and what its programs cannot read.
+    fn object(self) -> (&'static [u8], u32) {
+        match self {
+            Extent::Brief | Extent::Slim => (SLIM, abi::CPULEDGER_WALK_WHOLLY),
+            Extent::Whole => (OBJECT, 0),
+        }
+    }
 }
 
 /// Records of the first buffer, before the first walk has told how many there are.
@@ -112,11 +137,6 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// Whether a walk that is loaded for these groups (`CPULEDGER_READ_*`) is the slim one, which takes half as long to load.
-    pub fn is_slim_for(groups: u32) -> bool {
-        groups & abi::CPULEDGER_WALK_WHOLLY == 0
-    }
-
     /// Loads the walk: the one-call form where the kernel takes it, else the bpf iterator.
     ///
     /// # Errors
@@ -132,7 +152,7 @@ impl Walker {
     /// As [`Walker::load`].
     pub fn load_for(tasks: u32, processes: u32, groups: u32) -> Result<Walker, Error> {
         let room = (tasks, processes);
-        let form = if groups & !abi::CPULEDGER_READ_BRIEFLY == 0 { Form::Brief } else { Form::Whole };
+        let form = if Extent::of(groups) == Extent::Brief { Form::Brief } else { Form::Whole };
         match Walker::load_programs(form, room, groups) {
             Err(Error::Refused { .. }) => Walker::load_iterator(room),
             loaded => loaded,
@@ -169,18 +189,22 @@ impl Walker {
 
     fn load_programs(form: Form, room: (u32, u32), groups: u32) -> Result<Walker, Error> {
         let chosen = form.program();
-        let (object, unreadable) = object_for(groups);
-        let readable = if form == Form::Brief { abi::CPULEDGER_READ_BRIEFLY } else { !unreadable };
+        let (object, unreadable) = Extent::of(groups).object();
         let mechanism = form.mechanism();
-        // It needs 5.19, and the sum of RSS, which it prepares, is for the forms that read memory.
-        let prepares = matches!(form, Form::Whole | Form::ByTid) && readable & abi::CPULEDGER_READ_RSS != 0;
+        // It needs 5.19, and prepares the sum of RSS.
+        let prepares = matches!(form, Form::Whole | Form::ByTid) && groups & abi::CPULEDGER_READ_RSS != 0;
+        let readable = match form {
+            Form::Brief => abi::CPULEDGER_READ_BRIEFLY,
+            Form::Whole if !prepares => !unreadable & !abi::CPULEDGER_READ_RSS,
+            _ => !unreadable,
+        };
         let choose = |open: &mut OpenObject| {
             for mut program in open.progs_mut() {
                 let name = program.name().to_owned();
                 program.set_autoload(name == chosen || (name == "prepare" && prepares));
             }
         };
-        let has_rest = readable & abi::CPULEDGER_WALK_REST != 0;
+        let has_rest = readable & abi::CPULEDGER_WALK_WHOLLY != 0;
         let make = || Buffers::new(room.0, has_rest, room.1);
         let (mut object, buffers) =
             object::load_beside("cpuledger_walk", object, choose, make, Buffers::adopt)?;

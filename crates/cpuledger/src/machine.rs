@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use cpuledger_model::task::Pid;
 use cpuledger_proc::cpu_list;
 use cpuledger_proc::machine::loadavg::parse_loadavg;
 use cpuledger_proc::number::alone;
@@ -58,6 +59,11 @@ pub(crate) fn links(directory: &str) -> u64 {
         links.into()
     }
     rustix::fs::stat(directory).map_or(0, |status| widen(status.st_nlink))
+}
+
+/// Threads of a process about now, by the links of its directory of them; 0 where it is not there.
+pub(crate) fn threads(pid: Pid) -> u32 {
+    u32::try_from(links(&format!("/proc/{pid}/task"))).unwrap_or(u32::MAX)
 }
 
 /// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.

@@ -295,7 +295,7 @@ fn try_service() -> Result<(Attempt, Option<u64>), Error> {
 /// The attempt, and the processes that were kept from it.
 fn try_walk() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
-    let mut walk = Walk::open_whole(FieldSet::ALL, None)?;
+    let mut walk = Walk::open_whole(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, None)?;
     let open_ns = machine::monotonic_ns() - begin_ns;
     let mechanism = match walk.mechanism() {
         cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,

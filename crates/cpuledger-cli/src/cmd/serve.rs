@@ -175,6 +175,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut server = Server::new(listener, env!("CARGO_PKG_VERSION"), limits)?;
     server.watch(&signals)?;
     let mut control = Control::new(config, Arc::clone(&audiences), books.clone(), attached_ns);
+    control.prepare_listings();
     let asked = (arguments.config.clone(), arguments.interval);
     let mut reload = Reload::new(asked, origin, Arc::clone(&recording), signals.waker()?);
     let served = serve(&mut server, &mut control, &mut reload, &books, &signals);

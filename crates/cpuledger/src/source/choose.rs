@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cpuledger_bpf::Walker;
+use cpuledger_bpf::Extent;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
@@ -17,19 +17,23 @@ use crate::source::netlink::{self, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
 use crate::source::{Families, Source, open::open, procfs::Procfs, records, walk};
 
-/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
-/// on 2 CPUs, Linux 6.18, whole processes of 1 to 3,000 tasks.
-pub(super) const LOADING_US: u64 = 22_000;
-/// Loading the slim one, without what few listings show.
-const LOADING_SLIM_US: u64 = 10_000;
+/// Loading the walk, whatever the machine holds, by how much of a task it reads. These and the next were measured as CPU time of whole
+/// processes on 2 CPUs, Linux 6.18, beside 1 to 1,600 processes, and beside 100,000 threads of one.
+const LOADING_WHOLE_US: u64 = 13_000;
+/// Without what few listings show.
+const LOADING_SLIM_US: u64 = 9_600;
+/// With no more than `ps -e` shows.
+const LOADING_BRIEF_US: u64 = 8_000;
+/// A thread that the walk visits, in nanoseconds.
+const WALKED_THREAD_NS: u64 = 145;
 /// Opening netlink, with the snapshots by which it is tried.
 const OPENING_NETLINK_US: u64 = 1_000;
 /// `stat` of one process or thread.
-const STAT_US: u64 = 10;
+const STAT_US: u64 = 11;
 /// Another file of it.
-const FILE_US: u64 = 12;
-/// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
-const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
+const FILE_US: u64 = 16;
+/// A thread of the machine, in nanoseconds: the kernel passes by each of them to list /proc, and visits those of a process for its `stat`.
+const THREAD_NS: u64 = 400;
 
 /// The best source of those that are usable: the first of [`SourceKind::ALL`], but of ledger and walk that which is worth its cost.
 pub fn best(is_usable: impl Fn(SourceKind) -> bool, costs: Option<&Costs>) -> Option<SourceKind> {
@@ -132,7 +136,7 @@ fn open_first() -> Result<Box<dyn Source>, Error> {
 pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
     match wanted {
         Some(SourceKind::Walk) => {
-            let walk = walk::Walk::open_whole(request.fields, None).map_err(naming(SourceKind::Walk))?;
+            let walk = walk::Walk::open_whole(request, None).map_err(naming(SourceKind::Walk))?;
             return Ok(Box::new(walk));
         }
         Some(kind) => return open(kind).map_err(naming(kind)),
@@ -149,11 +153,11 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
 fn open_here(request: &Request) -> Result<Box<dyn Source>, Error> {
     let is_better = |source: &Procfs| {
         let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
-        let reading = Reading::of(request, source);
-        gives_fields && files_are_better(reading.us(), reading.loading_us())
+        let work = Work::of(request, source);
+        gives_fields && files_are_better(work.files_us(), work.walk_us())
     };
     let procfs = Procfs::open();
-    let files_us = procfs.as_ref().map_or(u64::MAX, |procfs| Reading::of(request, procfs).us());
+    let files_us = procfs.as_ref().map_or(u64::MAX, |procfs| Work::of(request, procfs).files_us());
     if let Some(netlink) = open_snapshot_of_kernel(request, files_us) {
         return Ok(Box::new(netlink));
     }
@@ -161,7 +165,7 @@ fn open_here(request: &Request) -> Result<Box<dyn Source>, Error> {
         Ok(procfs) if is_better(&procfs) => return Ok(Box::new(procfs)),
         procfs => procfs.ok(),
     };
-    match walk::Walk::open_whole(request.fields, procfs) {
+    match walk::Walk::open_whole(request, procfs) {
         Ok(walk) => Ok(Box::new(walk)),
         Err(_) => open(SourceKind::Procfs),
     }
@@ -229,57 +233,61 @@ impl Source for ServiceFirst {
     }
 }
 
-/// How much there is to read for a listing from procfs.
+/// How much there is to do for a listing, by files and by a walk.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
-    /// Processes and threads that have to be read.
+struct Work {
+    /// Processes and threads of which files have to be read.
     visited: u64,
     /// Files of each of them, beside `stat`.
     files: u64,
-    /// Entries of /proc that have to be found.
-    entries: u64,
-    /// Tasks of the machine.
-    tasks: u64,
-    /// Whether the walk to be loaded instead is the slim one.
-    is_slim: bool,
+    /// Threads that the kernel has to visit for the files.
+    threads: u64,
+    /// Threads that the walk visits.
+    walked: u64,
+    /// How much of a task the walk has to read.
+    extent: Extent,
 }
 
-impl Reading {
+impl Work {
     /// By the number of links of directories, which the kernel keeps: nothing is visited to know how much there is to visit.
-    fn of(request: &Request, procfs: &Procfs) -> Reading {
+    fn of(request: &Request, procfs: &Procfs) -> Work {
+        let known = machine::tasks().map(u64::from);
         // Where it cannot be told, the files are no better source.
-        let tasks = machine::tasks().map_or(u64::MAX, u64::from);
-        let (visited, entries) = match request.scope {
-            Scope::Process(pid) => (links(&format!("/proc/{pid}/task")), 0),
-            Scope::Leaders | Scope::Processes => {
-                let processes = links("/proc");
-                (processes, processes)
+        let (tasks, walked_tasks) = (known.unwrap_or(u64::MAX), known.unwrap_or(0));
+        let processes = links("/proc");
+        let (visited, threads, walked) = match request.scope {
+            Scope::Process(pid) => {
+                let threads = u64::from(machine::threads(pid));
+                (threads, threads, threads)
             }
-            Scope::Tasks => {
-                let processes = links("/proc");
-                (processes.saturating_add(tasks), processes)
-            }
+            Scope::Leaders => (processes, tasks, 0),
+            Scope::Processes => (processes, tasks, walked_tasks),
+            Scope::Tasks => (processes.saturating_add(tasks), tasks, walked_tasks),
         };
         let files = procfs.files_beside_stat(request);
-        let groups = records::groups(request.fields);
-        Reading { visited, files, entries, tasks, is_slim: Walker::is_slim_for(groups) }
+        Work { visited, files, threads, walked, extent: Extent::of(records::groups(request.fields)) }
     }
 
-    /// How long it takes.
-    fn us(self) -> u64 {
-        let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
-        self.visited.saturating_mul(STAT_US + self.files * FILE_US).saturating_add(finding)
+    /// How long files take.
+    fn files_us(self) -> u64 {
+        let threads_us = self.threads.saturating_mul(THREAD_NS) / 1_000;
+        self.visited.saturating_mul(STAT_US + self.files * FILE_US).saturating_add(threads_us)
     }
 
-    /// How long it takes to load the walk instead.
-    fn loading_us(self) -> u64 {
-        if self.is_slim { LOADING_SLIM_US } else { LOADING_US }
+    /// How long it takes to load the walk, and to walk.
+    fn walk_us(self) -> u64 {
+        let loading_us = match self.extent {
+            Extent::Brief => LOADING_BRIEF_US,
+            Extent::Slim => LOADING_SLIM_US,
+            Extent::Whole => LOADING_WHOLE_US,
+        };
+        loading_us.saturating_add(self.walked.saturating_mul(WALKED_THREAD_NS) / 1_000)
     }
 }
 
-/// Whether files are better than a walk: they show every process, and reading them takes less time than loading it.
-pub(super) fn files_are_better(reading_us: u64, loading_us: u64) -> bool {
-    reading_us < loading_us && facts::procfs_shows_every_process() == Some(true)
+/// Whether files are better than a walk: they show every process, and reading them takes less time.
+pub(super) fn files_are_better(reading_us: u64, walk_us: u64) -> bool {
+    reading_us < walk_us && facts::procfs_shows_every_process() == Some(true)
 }
 
 /// The least a source has to visit for these fields: threads where they are shown, totals where a field needs them.
@@ -298,28 +306,25 @@ mod tests {
     use crate::source::cost::Activity;
     use cpuledger_model::field::Field;
 
-    fn is_sooner(reading: Reading) -> bool {
-        reading.us() < reading.loading_us()
-    }
-
     #[test]
-    fn procfs_is_for_little_to_read() {
-        let slim = |visited, files, entries, tasks| {
-            is_sooner(Reading { visited, files, entries, tasks, is_slim: true })
+    fn files_are_for_little_to_read() {
+        let is_sooner = |extent, visited, files, threads, walked| {
+            let work = Work { visited, files, threads, walked, extent };
+            work.files_us() < work.walk_us()
         };
-        // ps -e, ps -eLf
-        assert!(slim(900, 0, 900, 900) && slim(400, 1, 80, 320) && slim(100, 0, 100, 50_000));
-        assert!(!slim(1_100, 0, 1_100, 1_100) && !slim(500, 1, 80, 420) && !slim(100, 0, 100, 100_000));
-        assert!(!slim(100_000, 0, 0, 100_000) && !slim(1, 0, 1, u64::MAX));
-        // ps aux
-        let whole = |processes| Reading {
-            visited: processes,
-            files: 1,
-            entries: processes,
-            tasks: processes,
-            is_slim: false,
-        };
-        assert!(is_sooner(whole(900)) && !is_sooner(whole(1_100)));
+        // ps -e: processes of one thread, and few processes of which one has many.
+        let brief = |processes, threads| is_sooner(Extent::Brief, processes, 0, threads, threads);
+        assert!(brief(700, 700) && brief(100, 25_000) && brief(1, 1));
+        assert!(!brief(750, 750) && !brief(100, 30_000) && !brief(100, 100_000));
+        assert!(!is_sooner(Extent::Brief, 1, 0, u64::MAX, 0), "how many there are is not known");
+        // ps -eo pid,comm: the walk does not visit threads.
+        let leaders = |processes, threads| is_sooner(Extent::Brief, processes, 0, threads, 0);
+        assert!(leaders(100, 16_000) && !leaders(100, 18_000));
+        // ps aux, ps -eLf, and what all fields take.
+        let slim = |visited, threads| is_sooner(Extent::Slim, visited, 1, threads, threads);
+        assert!(slim(350, 350) && !slim(400, 400) && !slim(100, 30_000));
+        let whole = |visited| is_sooner(Extent::Whole, visited, 3, visited, visited);
+        assert!(whole(200) && !whole(250));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Opening a source by its name.
 
 use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope};
 use cpuledger_model::source_kind::SourceKind;
 
 use super::interface::Source;
@@ -22,7 +23,9 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }
         SourceKind::Service => Box::new(ServiceListing::open_only()?),
-        SourceKind::Walk => Box::new(Walk::open_whole(FieldSet::ALL, None)?),
+        SourceKind::Walk => {
+            Box::new(Walk::open_whole(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, None)?)
+        }
         SourceKind::Netlink => Box::new(Netlink::open()?),
         SourceKind::Procfs => Box::new(Procfs::open()?),
     })

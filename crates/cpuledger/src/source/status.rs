@@ -12,11 +12,14 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::machine::{self, links};
-use crate::source::choose::{LOADING_US, files_are_better, naming};
+use crate::source::choose::{files_are_better, naming};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::file::{Attempt, Buffers, Name, PROC, open_root};
 use crate::source::unseen::{Leader, Unseen};
+
+/// Loading this walk, and one file of each form, as CPU time of whole processes of 500 to 3,000 tasks on 2 CPUs, Linux 6.18.
+const LOADING_US: u64 = 22_000;
 
 /// Which texts are wanted.
 #[derive(Debug, Clone, Copy)]

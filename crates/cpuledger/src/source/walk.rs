@@ -52,16 +52,17 @@ impl Walk {
     /// # Errors
     /// As [`Walk::open`].
     pub fn open_for(fields: FieldSet) -> Result<Walk, Error> {
-        Walk::with(load_for(fields)?, None)
+        Walk::with(load_for(&Request { scope: Scope::Tasks, fields })?, None)
     }
 
     /// As [`Walk::open_for`], and it lacks no task: those that the kernel hides from programs, and /proc shows, are read
-    /// from there. `procfs` is one that is open already.
+    /// from there. `procfs` is one that is open already. `first` has all fields of later requests; if those record more tasks, the
+    /// walk is loaded anew.
     ///
     /// # Errors
     /// As [`Walk::open`], and when /proc cannot be read.
-    pub fn open_whole(fields: FieldSet, procfs: Option<Procfs>) -> Result<Walk, Error> {
-        Walk::with(load_for(fields)?, Some(Unseen::new(procfs)))
+    pub fn open_whole(first: &Request, procfs: Option<Procfs>) -> Result<Walk, Error> {
+        Walk::with(load_for(first)?, Some(Unseen::new(procfs)))
     }
 
     /// As [`Walk::open`], but with this form of the walk.
@@ -253,11 +254,11 @@ fn tell_instant(snapshot: &mut Snapshot, walked: &Walked<'_>) {
     snapshot.end_ns = walked.end_ns;
 }
 
-/// A walk for these fields, with room for the tasks of this machine.
-fn load_for(fields: FieldSet) -> Result<Walker, Error> {
+/// A walk for this request, with room for what it records on this machine.
+fn load_for(request: &Request) -> Result<Walker, Error> {
     check_namespace(SourceKind::Walk)?;
-    let (tasks, processes) = population();
-    Ok(Walker::load_for(tasks, processes, groups(fields))?)
+    let (tasks, processes) = room(request.scope);
+    Ok(Walker::load_for(tasks, processes, groups(request.fields))?)
 }
 
 /// Finds the tasks that are hidden from programs. Returns what the kernel lacks.
@@ -272,10 +273,18 @@ fn take_census(walker: &mut Walker, unseen: &mut Unseen) -> Result<u32, Error> {
     Ok(lacks)
 }
 
-/// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.
-fn population() -> (u32, u32) {
+/// How many tasks and processes are recorded about now, to size the first buffers: the kernel has to clear them, which takes longer than
+/// a visit. Wrong by any amount does no harm.
+fn room(scope: Scope) -> (u32, u32) {
     let tasks = machine::tasks().unwrap_or(0);
-    (tasks, tasks.min(4096))
+    let processes = machine::processes().unwrap_or(tasks).min(tasks);
+    let recorded = match scope {
+        Scope::Leaders | Scope::Processes => processes,
+        Scope::Tasks => tasks,
+        // A census of all leaders comes before it.
+        Scope::Process(pid) => machine::threads(pid).max(processes).min(tasks),
+    };
+    (recorded, processes)
 }
 
 /// The request as the kernel half understands it.

@@ -71,6 +71,11 @@ impl Control {
         }
     }
 
+    /// Does what the first listing would have to wait for.
+    pub fn prepare_listings(&mut self) {
+        self.listings.prepare();
+    }
+
     /// Takes another configuration. What a reader has, it keeps until it subscribes again.
     pub fn configure(&mut self, config: Config) {
         self.books.change_requests(|requests| requests.set_bounds(config.bounds()));

@@ -41,6 +41,12 @@ impl Listings {
         }
     }
 
+    /// Loads the walk before a listing is asked for, which would have to wait for it. It is room for processes alone that the kernel then holds.
+    pub fn prepare(&mut self) {
+        // The first listing tries again, and tells why it fails.
+        let _ = opened(&mut self.walk, &self.books, Scope::Processes);
+    }
+
     /// Calls that arrive from now on are answered by what is listed then. Frames that are still being sent stay with those that send them.
     pub fn end_turn(&mut self) {
         self.walked.clear();
@@ -102,7 +108,7 @@ impl Listings {
     /// Lists tasks. Rows of 100,000 of them are 36 MB, so none is kept: what the frame has of one is taken while it is at hand.
     fn list_tasks(&mut self, fields: FieldSet) -> Result<(), Error> {
         let Listings { walk, books, columns, frame, .. } = self;
-        let walk = opened(walk, books)?;
+        let walk = opened(walk, books, Scope::Tasks)?;
         let mut room = Snapshot::default();
         columns.begin(fields, frame);
         let families = walk.families(&Request { scope: Scope::Tasks, fields }, &mut room)?;
@@ -124,16 +130,20 @@ impl Listings {
 
     fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<Snapshot, Error> {
         let mut snapshot = Snapshot::default();
-        opened(&mut self.walk, &self.books)?.snapshot(&Request { scope, fields }, &mut snapshot)?;
+        opened(&mut self.walk, &self.books, scope)?.snapshot(&Request { scope, fields }, &mut snapshot)?;
         Ok(snapshot)
     }
 }
 
-/// The walk, which watches the ledger of these books as soon as it can.
-fn opened<'a>(walk: &'a mut Option<Walk>, books: &Books) -> Result<&'a mut Walk, Error> {
+/// The walk, which watches the ledger of these books as soon as it can. It is loaded for a listing of that scope, and anew for the first
+/// one of threads after that.
+fn opened<'a>(walk: &'a mut Option<Walk>, books: &Books, scope: Scope) -> Result<&'a mut Walk, Error> {
     let walk = match walk {
         Some(walk) => walk,
-        None => walk.insert(Walk::open_whole(FieldSet::ALL, Procfs::open().ok())?),
+        None => {
+            let first = Request { scope, fields: FieldSet::ALL };
+            walk.insert(Walk::open_whole(&first, Procfs::open().ok())?)
+        }
     };
     if !walk.is_watching()
         && let Some(watch) = books.take_watch()
