@@ -16,6 +16,9 @@ use cpuledger_service::varlink::Refusal;
 use super::audiences::Audience;
 use super::books::Books;
 
+/// All fields but the wait, which costs a visit of all threads.
+const ALL_BUT_WAIT: FieldSet = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait]));
+
 /// What was listed for calls that have arrived before it was made.
 pub struct Listings {
     books: Books,
@@ -41,10 +44,15 @@ impl Listings {
         }
     }
 
-    /// Loads the walk before a listing is asked for, which would have to wait for it. It is room for processes alone that the kernel then holds.
+    /// Loads the walk before a listing is asked for, which would have to wait for it, and visits all threads once, so that the first listing visits
+    /// those only that have run. The kernel then holds room for processes, not for threads.
     pub fn prepare(&mut self) {
         // The first listing tries again, and tells why it fails.
-        let _ = opened(&mut self.walk, &self.books, Scope::Processes);
+        let Ok(walk) = opened(&mut self.walk, &self.books, Scope::Processes) else { return };
+        if walk.is_watching() {
+            let request = Request { scope: Scope::Processes, fields: ALL_BUT_WAIT };
+            let _ = walk.snapshot(&request, &mut Snapshot::default());
+        }
     }
 
     /// Calls that arrive from now on are answered by what is listed then. Frames that are still being sent stay with those that send them.
@@ -92,8 +100,8 @@ impl Listings {
 
     /// Lists what a viewer is shown.
     fn list_restricted(&mut self, viewer: Viewer, scope: Scope, fields: FieldSet) -> Result<(), Error> {
-        // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
-        let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait])).union(fields);
+        // Nearly all fields: some of them decide which rows and figures a user is shown.
+        let most = ALL_BUT_WAIT.union(fields);
         let asked = (scope, most.number());
         if !self.walked.contains_key(&asked) {
             let walked = self.walk(scope, most)?;
