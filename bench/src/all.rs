@@ -18,7 +18,7 @@ pub struct Arguments {
 /// A table: its title, the command line that makes it, and the short form of that.
 type Table = (&'static str, &'static str, &'static str);
 
-const TABLES: [Table; 12] = [
+const TABLES: [Table; 13] = [
     (
         "S1 (2003, procfs/procps threading): listings over sleeping threads",
         "listings --rounds 5 --threads 100,1000,2000,4000,8000,16000,100000",
@@ -33,6 +33,11 @@ const TABLES: [Table; 12] = [
         "S2 (bulk status text): open, read and close of a file against our text, a task",
         "status --rounds 3",
         "status --rounds 2 --threads 10000 --processes 1000",
+    ),
+    (
+        "S2 as its mail measures it: a million reads of /proc/self/status beside as many records",
+        "reads --rounds-of-few 15",
+        "reads --records 100000 --parts 2 --threads 10000 --processes 1000 --few 100,1000 --rounds-of-few 3",
     ),
     (
         "S3 (processes without their threads): getdents of /proc against the walk of the processes",

@@ -19,6 +19,9 @@ pub struct Arguments {
     /// Number of threads beyond which each listing runs only five times: those of procps take seconds
     #[arg(long, default_value_t = 20_000)]
     patience: usize,
+    /// Measure CPU time instead of wall time, as is fair on a busy machine
+    #[arg(long)]
+    cpu_time: bool,
 }
 
 /// What both are asked for, by the words of the command line.
@@ -36,11 +39,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let binary = std::env::current_exe()?.with_file_name("cpuledger");
     let binary = binary.to_str().context("the path of the binary is not UTF-8")?;
     let mut results = Results::create("listings", &["ps"])?;
-    let caption = "Listings by procps and by cpuledger in ms, the whole processes with BPF loaded and unloaded, by the number of \
-                   threads that sleep in one process";
+    let unit = if arguments.cpu_time { "ms of CPU time" } else { "ms" };
+    let caption = format!(
+        "Listings by procps and by cpuledger in {unit}, the whole processes with BPF loaded and unloaded, by the number of threads that sleep \
+         in one process"
+    );
     let mut table = Table::new(
         "listings",
-        caption,
+        &caption,
         ["listing".to_owned()].into_iter().chain(arguments.threads.iter().map(|&threads| thousands(threads))),
     );
     let mut rows = LISTINGS.map(|listing| vec![format!("`ps {}`", listing.join(" "))]);
@@ -51,9 +57,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let rounds = if is_long { arguments.rounds.min(5) } else { arguments.rounds };
             let words = listing.join(" ");
             let with_name: Vec<&str> = std::iter::once("ps").chain(listing.iter().copied()).collect();
+            let command = if arguments.cpu_time { Subject::command_by_cpu_time } else { Subject::command };
             let mut subjects = [
-                Subject::command(&format!("ps {words}"), "ps", listing),
-                Subject::command(&format!("cpuledger ps {words}"), binary, &with_name),
+                command(&format!("ps {words}"), "ps", listing),
+                command(&format!("cpuledger ps {words}"), binary, &with_name),
             ];
             let durations = alternate(&mut subjects, rounds)?;
             let [procps, ours] =

@@ -13,6 +13,7 @@ mod monitors;
 mod rates;
 mod reader;
 mod readme;
+mod reads;
 mod real;
 mod recording;
 mod recording_day;
@@ -62,6 +63,8 @@ enum Command {
     Reader(reader::Arguments),
     /// Text of /proc/PID/{status,stat,statm} of 1,000 to 100,000 tasks: one walk rendered, and the kernel's files
     Status(status::Arguments),
+    /// One million reads of /proc/self/status beside as many records of the same text; few files beside `status --all` (S2)
+    Reads(reads::Arguments),
     /// CPU share of monitors that refresh every 2 s over 1,000 and 100,000 sleeping threads: ours with each source, top,
     /// htop, atop, pidstat (S4, TEST 1); or what one refresh takes (S1)
     Monitors(monitors::Arguments),
@@ -108,6 +111,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Lifetimes(arguments) => lifetimes::run(&arguments),
         Command::Reader(arguments) => reader::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Reads(arguments) => reads::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
         Command::Service(arguments) => service::run(&arguments),

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
+use rustix::time::{ClockId, clock_gettime};
 
-/// Something whose wall time is taken.
+/// Something whose wall or CPU time is taken.
 pub struct Subject<'a> {
     /// Its name in the table.
     pub name: String,
@@ -19,6 +20,11 @@ impl<'a> Subject<'a> {
     /// A whole process.
     pub fn command(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
         Subject { name: name.to_owned(), run: Box::new(move || time_command(program, arguments)) }
+    }
+
+    /// The same by its CPU time.
+    pub fn command_by_cpu_time(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
+        Subject { name: name.to_owned(), run: Box::new(move || cpu_of_command(program, arguments)) }
     }
 }
 
@@ -119,6 +125,23 @@ pub fn cpu_ns_of_thread(pid: u32, name: &str) -> anyhow::Result<u64> {
         }
     }
     Ok(sum_ns)
+}
+
+/// CPU time of this thread.
+pub fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// CPU time of a whole process whose output goes into a pipe that is read to its end.
+///
+/// # Errors
+/// When it cannot be started or ends with an error.
+pub fn cpu_of_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duration> {
+    let sum = |parts: [u64; 2]| Duration::from_nanos(parts.iter().sum());
+    let before = sum(children_cpu_ns()?);
+    time_command(program, arguments)?;
+    Ok(sum(children_cpu_ns()?) - before)
 }
 
 /// User and system time of all children that were waited for.

@@ -7,10 +7,9 @@ use anyhow::{Context, ensure};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, machine};
 use cpuledger_load::{RaisedLimits, Sleepers};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::hooks::median_of_pairs;
-use crate::measure::median;
+use crate::measure::{median, thread_cpu};
 use crate::results::{Results, Row};
 
 /// Options of `reader`.
@@ -186,10 +185,4 @@ impl Rounds {
         self.detaching.push(begin.elapsed());
         Ok(())
     }
-}
-
-/// CPU time of this thread.
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

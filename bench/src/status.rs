@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 /// Bytes of text after which a consumer would take them.
-const CHUNK_BYTES: usize = 256 * 1024;
+pub const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Measures and prints.
 ///
@@ -152,7 +152,11 @@ fn same_texts(form: Form, paths: &[String], walk: &mut StatusWalk) -> anyhow::Re
     Ok(paths.len() - waiting.len())
 }
 
-fn tasks_of_machine() -> anyhow::Result<usize> {
+/// How many tasks there are.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn tasks_of_machine() -> anyhow::Result<usize> {
     Ok(cpuledger::machine::tasks().context("nothing tells how many tasks there are")? as usize)
 }
 

@@ -11,10 +11,12 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 23] = [
     "listings",
     "refreshes",
     "status",
+    "reads",
+    "status-few",
     "enumerate",
     "monitors",
     "test1",
@@ -26,6 +28,7 @@ const ORDER: [&str; 20] = [
     "rates",
     "service",
     "service-listings",
+    "service-first",
     "recording-idle",
     "recording",
     "replay",
@@ -51,6 +54,11 @@ impl Table {
     /// Appends a row.
     pub fn row<S: ToString>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(|cell| cell.to_string()).collect());
+    }
+
+    /// Whether there is anything below its header.
+    pub fn has_rows(&self) -> bool {
+        self.rows.len() > 1
     }
 
     /// Prints it, and puts it in the place of the one of that name among those of the same date and machine.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::ensure;
 use cpuledger_load::Sleepers;
@@ -64,6 +65,38 @@ pub fn measure(populations: &[usize], rounds: usize, results: &mut Results) -> a
         }
     }
     rows.into_iter().for_each(|row| table.row(row));
+    table.keep(results)
+}
+
+/// The first listing after the start of a service, and the next one: for each run a service of its own, which is left alone for a moment.
+///
+/// # Errors
+/// When a service does not start, or a listing fails.
+pub fn measure_first(populations: &[usize], rounds: usize, results: &mut Results) -> anyhow::Result<()> {
+    const SETTLES: Duration = Duration::from_millis(300);
+    const LISTING: &[&str] = &["-e"];
+    let caption = "`ps -e` through the service in ms, by the number of threads that sleep in one process: the first listing after its start, \
+                   and the next one, as medians";
+    let mut table = Table::new("service-first", caption, ["threads", "the first", "at most", "the next"]);
+    for &threads in populations {
+        let _sleepers = Sleepers::start(threads, 1)?;
+        let [mut first, mut next] = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            let daemon = Daemon::start(INTERVAL_S)?;
+            std::thread::sleep(SETTLES);
+            for durations in [&mut first, &mut next] {
+                let mut command = as_stranger(&daemon.binary(), &daemon.socket());
+                durations.push(time_unread(command.arg("ps").args(LISTING))?);
+            }
+        }
+        let ms = |time: Duration| digits(time.as_secs_f64() * 1e3);
+        let most = first.iter().max().copied().unwrap_or_default();
+        table.row([thousands(threads), ms(median(&first)), ms(most), ms(median(&next))]);
+        for (name, durations) in [("the first `ps -e`", &first), ("the next one", &next)] {
+            eprintln!("{threads:>8}  {name}: {} ms", ms(median(durations)));
+            results.add(&Row::new(name, threads, durations))?;
+        }
+    }
     table.keep(results)
 }
 

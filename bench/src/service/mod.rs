@@ -39,8 +39,8 @@ pub struct Arguments {
     /// Seconds without readers
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Parts: readers, listings, screen, idle, hooks
-    #[arg(long, value_delimiter = ',', default_value = "readers,listings,screen,idle,hooks")]
+    /// Parts: readers, listings, first, screen, idle, hooks
+    #[arg(long, value_delimiter = ',', default_value = "readers,listings,first,screen,idle,hooks")]
     parts: Vec<String>,
     /// Read the ring of the service at this socket, for strace
     #[arg(long, hide = true)]
@@ -75,6 +75,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         listings::measure_concurrent(most, arguments.rounds, &mut results, &mut table)?;
         listings::measure(&arguments.threads, arguments.listings, &mut results)?;
     }
+    if has("first") {
+        listings::measure_first(&arguments.threads, arguments.listings, &mut results)?;
+    }
     if has("readers") {
         readers::measure(arguments.readers, arguments.rounds, INTERVALS, &mut results, &mut table)?;
         readers::measure_ring(FRAMES_OF_RING, &mut results, &mut table)?;
@@ -89,7 +92,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if has("hooks") {
         hooks::measure(arguments.pairs, &mut results, &mut table)?;
     }
-    table.keep(&results)?;
+    if table.has_rows() {
+        table.keep(&results)?;
+    }
     println!("raw results: {}", results.path().display());
     Ok(())
 }

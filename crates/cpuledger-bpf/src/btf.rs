@@ -181,6 +181,13 @@ struct Kernel<'a> {
     places: Vec<u32>,
 }
 
+/// What is wanted of a kernel's BTF, by number.
+#[derive(Default)]
+struct Found {
+    types: Vec<u32>,
+    functions: Vec<(&'static str, u32)>,
+}
+
 /// One type: its head and what follows it.
 #[derive(Clone, Copy)]
 struct Type<'a> {
@@ -221,8 +228,8 @@ fn essential(name: &[u8]) -> &[u8] {
 }
 
 impl<'a> Kernel<'a> {
-    /// Finds the places of all types, the numbers of those whose names are wanted, and the wanted functions.
-    fn read(bytes: &'a [u8]) -> Option<(Kernel<'a>, Vec<u32>, Vec<(&'static str, u32)>)> {
+    /// Finds the places of all types, and those whose names are wanted.
+    fn read(bytes: &'a [u8]) -> Option<(Kernel<'a>, Found)> {
         if u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?) != MAGIC {
             return None;
         }
@@ -234,9 +241,9 @@ impl<'a> Kernel<'a> {
         let (types, strings) = (section(8)?, section(16)?);
         let mut kernel = Kernel { types, strings, places: Vec::with_capacity(types.len() / 24) };
         kernel.places.push(0);
-        let (wants, mut wanted) = (Wants::new(KERNEL_TYPES), Vec::new());
         let function_names = KERNEL_FUNCTIONS.map(|(name, _)| name);
-        let (wants_functions, mut functions) = (Wants::new(function_names), Vec::new());
+        let (wants, wants_functions) = (Wants::new(KERNEL_TYPES), Wants::new(function_names));
+        let mut found = Found::default();
         let mut place = 0;
         while place < types.len() {
             let info = word(types, place + 4)?;
@@ -247,20 +254,20 @@ impl<'a> Kernel<'a> {
                 {
                     let name = essential(string_at(strings, name)?);
                     if KERNEL_TYPES.binary_search_by(|wanted| wanted.as_bytes().cmp(name)).is_ok() {
-                        wanted.push(number);
+                        found.types.push(number);
                     }
                 }
                 kind::FUNC if wants_functions.may_be(strings, name)? => {
                     let name = string_at(strings, name)?;
-                    let found = function_names.into_iter().find(|wanted| wanted.as_bytes() == name);
-                    functions.extend(found.map(|name| (name, number)));
+                    let wanted = function_names.into_iter().find(|wanted| wanted.as_bytes() == name);
+                    found.functions.extend(wanted.map(|name| (name, number)));
                 }
                 _ => {}
             }
             kernel.places.push(place as u32);
             place += TYPE_BYTES + rest_bytes(info)?;
         }
-        Some((kernel, wanted, functions))
+        Some((kernel, found))
     }
 
     fn get(&self, id: u32) -> Option<Type<'a>> {
@@ -383,12 +390,12 @@ fn extract_from_kernel() -> Option<(Vec<u8>, Numbers)> {
 
 /// The wanted types of a kernel's BTF with all that lies in them, as BTF, and the numbers that some have in the kernel.
 fn extract(bytes: &[u8]) -> Option<(Vec<u8>, Numbers)> {
-    let (kernel, wanted, functions) = Kernel::read(bytes)?;
+    let (kernel, Found { types, functions }) = Kernel::read(bytes)?;
     let mut extract = Extract::default();
     extract.strings.push(0);
     extract.names.insert(0, 0);
     let mut structs = HashMap::new();
-    for id in wanted {
+    for id in types {
         extract.number(&kernel, id)?;
         let of = kernel.get(id)?;
         if of.kind() == kind::STRUCT {
