@@ -4,8 +4,10 @@
 #[path = "../examples/two_snapshots/transports.rs"]
 mod transports;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use cpuledger::TaskId;
 use cpuledger_load::scene::scene;
 use cpuledger_load::{Burn, BurnPlan, is_emulated};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -64,7 +66,9 @@ fn living_threads_used_what_their_clock_says_root() {
             let told_ns: u64 = used.iter().map(|used| used.cpu_ns - used.stolen_ns.unwrap_or(0)).sum();
             let (least_ns, most_ns) = (second - first, after - before);
             println!("{transport}: {told_ns} ns told, {least_ns} to {most_ns} ns by its clock");
-            assert!(used.len() >= THREADS, "{transport}: {used:?}");
+            let tasks: HashSet<TaskId> = used.iter().map(|used| used.task).collect();
+            let burners = used.iter().filter(|used| used.comm.as_bytes().starts_with(b"burn")).count();
+            assert!(tasks.len() == used.len() && burners >= THREADS, "{transport}: {used:?}");
             let slack_ns = slack_ns(transport, THREADS + 1);
             assert!(
                 (least_ns.saturating_sub(slack_ns)..=most_ns + slack_ns).contains(&told_ns),

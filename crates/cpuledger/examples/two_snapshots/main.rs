@@ -41,11 +41,18 @@ fn write(transport: Transport, interval: &Interval) -> io::Result<()> {
     let mut used = difference(interval);
     used.sort_by_key(|used| std::cmp::Reverse(used.cpu_ns));
     let mut out = io::BufWriter::new(io::stdout().lock());
-    writeln!(out, "{:>7} {:>7} {:>16}  NAME", "PID", "TID", "CPU SECONDS")?;
+    writeln!(out, "{:>7} {:>7} {:>16} {:>16}  NAME", "PID", "TID", "CPU SECONDS", "STOLEN")?;
     for task in &used {
         let end = if task.is_dead { " (dead)" } else { "" };
         let name = String::from_utf8_lossy(task.comm.as_bytes());
-        writeln!(out, "{:>7} {:>7} {:>16}  {name}{end}", task.pid.0, task.task.tid.0, seconds(task.cpu_ns))?;
+        writeln!(
+            out,
+            "{:>7} {:>7} {:>16} {:>16}  {name}{end}",
+            task.pid.0,
+            task.task.tid.0,
+            seconds(task.cpu_ns),
+            task.stolen_ns.map_or_else(|| "-".to_owned(), seconds)
+        )?;
     }
     let sum_ns = used.iter().map(|used| used.cpu_ns).sum();
     writeln!(out, "{:>32}  sum of {} tasks by {transport}", seconds(sum_ns), used.len())?;
