@@ -1,7 +1,8 @@
 //! Filters of any text on tasks of any bytes, and what must be true of every filter.
 
+use cpuledger::counters::Counters;
 use cpuledger::fuzzing::snapshot_of;
-use cpuledger::interval::Usage;
+use cpuledger::interval::{Row, Usage};
 use cpuledger::{FieldSet, Task};
 use cpuledger_names::names::Names;
 use cpuledger_view::query::{MOST_BYTES, Query, QueryError, Subject};
@@ -80,12 +81,12 @@ fn holds(query: &Query, row: &Task) -> bool {
         self_ns: row.user_ns,
         exited_children_ns: Some(row.system_ns),
         stolen_ns: (row.nice >= 0).then_some(row.block_io_delay_ns),
+        growth: Counters::of(row),
         ..Usage::default()
     };
     USERS.with(|users| {
         query.matches(&Subject {
-            row,
-            usage: &usage,
+            row: &Row::new(*row, usage),
             length_ns: row.start_time_ns.ns(),
             users,
             memory_total_bytes: Some(row.vsize_bytes),
