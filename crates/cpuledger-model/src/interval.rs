@@ -499,6 +499,12 @@ impl Interval {
         if self.is_replayed { REPLAY } else { self.source.name() }
     }
 
+    /// Whether it was made of the accounts that a kernel with `kernel/series` keeps: it has rows of what ran, and knows how the time of the dead
+    /// divides.
+    pub fn is_of_accounts(&self) -> bool {
+        self.source == SourceKind::Netlink && self.processes.iter().any(|row| row.usage.stolen_ns.is_some())
+    }
+
     /// Its length.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod boottime;
 pub mod buffer;
 pub mod counters;

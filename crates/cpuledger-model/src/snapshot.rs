@@ -35,23 +35,6 @@ pub struct Request {
     pub fields: FieldSet,
 }
 
-/// What a kernel tells of the CPU time of a process and of the dead whose time is its own: cumulative, and nothing is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Account {
-    /// Its number.
-    pub pid: Pid,
-    /// Its start, to the nanosecond.
-    pub start: Boottime,
-    /// The process that inherits its time; 0: none in sight.
-    pub accounting_parent: Pid,
-    /// Of its tasks, dead ones included, with what was stolen.
-    pub own_ns: u64,
-    /// Of the dead processes that it has inherited from, likewise.
-    pub children_ns: u64,
-    /// What was stolen of its own.
-    pub stolen_ns: u64,
-}
-
 /// What a source saw. Reused from one snapshot to the next, so that a warm one allocates nothing per task.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -67,10 +50,6 @@ pub struct Snapshot {
     pub processes: Vec<Task>,
     /// One row a task; empty unless the scope has tasks. The leader of a process comes before its other threads.
     pub tasks: Vec<Task>,
-    /// One a process, in the order of its rows; empty where the source has none.
-    pub accounts: Vec<Account>,
-    /// Of each task, what was stolen of its time; empty where there are no accounts.
-    pub stolen_ns: Vec<u64>,
     /// Tids of rows that the source could not see, and that /proc told of: they are as exact as its files are.
     pub from_procfs: Vec<Tid>,
 }
@@ -80,30 +59,14 @@ impl Snapshot {
     /// is done once before each filling.
     pub fn clear(&mut self) {
         // Each member by its name: one that is added has to be thought of here.
-        let Snapshot {
-            source: _,
-            begin_ns: _,
-            begin: _,
-            end_ns: _,
-            processes,
-            tasks,
-            accounts,
-            stolen_ns,
-            from_procfs,
-        } = std::mem::take(self);
+        let Snapshot { source: _, begin_ns: _, begin: _, end_ns: _, processes, tasks, from_procfs } =
+            std::mem::take(self);
         *self = Snapshot {
             processes: emptied(processes),
             tasks: emptied(tasks),
-            accounts: emptied(accounts),
-            stolen_ns: emptied(stolen_ns),
             from_procfs: emptied(from_procfs),
             ..Snapshot::default()
         };
-    }
-
-    /// Whether each process has an account.
-    pub fn has_accounts(&self) -> bool {
-        !self.processes.is_empty() && self.accounts.len() == self.processes.len()
     }
 
     /// Notes that the processes and tasks from these places on are from /proc.

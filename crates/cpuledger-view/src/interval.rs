@@ -182,6 +182,9 @@ impl Writer {
                 "Not seen: tasks that exited in the interval, idle, stolen, blocked and sleeping time, what running tasks \
                  used since the last tick"
             }
+            (SourceKind::Netlink, _) if interval.is_of_accounts() => {
+                "Not seen: idle, blocked and sleeping time"
+            }
             (SourceKind::Netlink, Some(_)) => {
                 "Not seen: idle, stolen, blocked and sleeping time, the parent at fork, the last tick of threads that \
                  exited"
@@ -252,7 +255,7 @@ impl Writer {
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let interval = shown.interval;
-        if interval.source.is_of_ledger() {
+        if interval.source.is_of_ledger() || interval.is_of_accounts() {
             return self.append_active(text, interval, page);
         }
         self.say("Processes: ");

@@ -334,11 +334,19 @@ fn report_netlink() -> SourceReport {
 fn series_of(netlink: &Netlink) -> String {
     let version = netlink.version();
     let accounts = if netlink.has_accounts() {
-        "; the kernel keeps account of the dead, so that intervals are whole without a look at exits"
+        "; the kernel keeps account of the dead, so that intervals are whole"
     } else {
         ""
     };
-    format!("; taskstats version {version}{accounts}")
+    let asked = match netlink.visits_all_because() {
+        None => {
+            "; the kernel says which tasks ran, so an interval costs as much as they are (cookie)".to_owned()
+        }
+        // On stock kernels this goes without saying.
+        Some(_) if !netlink.has_cut() => String::new(),
+        Some(why) => format!("; each interval asks for all tasks: {why}"),
+    };
+    format!("; taskstats version {version}{accounts}{asked}")
 }
 
 fn try_procfs() -> Result<(Attempt, Vec<i32>), Error> {

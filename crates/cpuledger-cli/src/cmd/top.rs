@@ -136,7 +136,8 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
             break;
         };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
-        if let Some(only) = options.by.of_ledger().filter(|_| !interval.source.is_of_ledger()) {
+        let knows_it = interval.source.is_of_ledger() || options.by.has_parts && interval.is_of_accounts();
+        if let Some(only) = options.by.of_ledger().filter(|_| !knows_it) {
             let (option, source) = (only.option, interval.source);
             let sentence = format!("{option} needs a recording of the ledger; this one is of {source}");
             return Err(Failure::Usage(sentence).into());

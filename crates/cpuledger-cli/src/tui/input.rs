@@ -215,9 +215,12 @@ impl State {
         self.settings.has_parts = !self.settings.has_parts;
         self.settings.has_states = false;
         if self.settings.has_parts {
-            self.complain_without_ledger(
-                "only the ledger knows how the time of the dead divides; press p for the columns",
-            );
+            let knows_parts = self.frame.as_deref().is_some_and(|frame| frame.interval.is_of_accounts());
+            if !knows_parts {
+                self.complain_without_ledger(
+                    "only the ledger knows how the time of the dead divides; press p for the columns",
+                );
+            }
         }
     }
 

@@ -1,11 +1,12 @@
-//! Cuts of the source, and what they have told so far.
+//! Intervals of the source, and what they have told so far.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use cpuledger::attribution::difference::{Books, CutFacts};
-use cpuledger::source::netlink::Netlink;
-use cpuledger::source::{Exits, Source};
-use cpuledger::{FieldSet, Interval, Request, Scope, Snapshot, machine};
+use cpuledger::Interval;
+use cpuledger::source::netlink::{AccountBooks, Netlink, RowsOf};
+
+use crate::accounts_ns;
 
 /// What a process held in all intervals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,11 +16,19 @@ pub struct Held {
     pub exited_children_ns: u64,
 }
 
-/// The books of a source whose exits are not looked at.
+/// What a cut asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// All tasks: no report of an exit is needed.
+    All,
+    /// Those that ran, with a cookie.
+    Ran,
+}
+
+/// The books of a source.
 pub struct Cuts {
-    source: Netlink,
-    books: Books,
-    pub snapshot: Snapshot,
+    books: AccountBooks,
+    asks: Asks,
     pub interval: Interval,
     /// What each process and the dead it inherited from had used by the first cut.
     pub before_ns: HashMap<i32, u64>,
@@ -30,31 +39,28 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    pub fn begin() -> Cuts {
+    pub fn begin(asks: Asks) -> Cuts {
         let source = Netlink::open().expect("it needs root");
         assert!(source.has_cut() && source.has_accounts(), "the kernel has all patches");
+        let (books, blindness) = AccountBooks::begin(source).unwrap_or_else(|_| panic!("it has accounts"));
+        assert!(books.asks_for_what_ran(), "{blindness:?}");
         let mut cuts = Cuts {
-            source,
-            books: Books::new(false),
-            snapshot: Snapshot::default(),
+            books,
+            asks,
             interval: Interval::default(),
             before_ns: HashMap::new(),
             held: HashMap::new(),
             heirs: HashMap::new(),
         };
         cuts.cut();
-        let accounts = cuts.snapshot.accounts.iter();
-        cuts.before_ns =
-            accounts.map(|account| (account.pid.0, account.own_ns + account.children_ns)).collect();
+        cuts.before_ns = accounts_ns();
         cuts
     }
 
     pub fn cut(&mut self) {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
-        self.source.snapshot(&request, &mut self.snapshot).expect("a snapshot");
-        assert!(!self.source.sees_exits());
-        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: false };
-        self.books.close(&cut, &self.snapshot, &mut Exits::default(), &mut self.interval);
+        let rows = RowsOf { pids: &[], all: self.asks == Asks::All };
+        self.books.cut(&rows, &mut self.interval).expect("a cut");
+        assert!(self.books.asks_for_what_ran(), "{:?}", self.books.take_notices());
         let rows = self.interval.processes.iter().map(|row| (&row.task, &row.usage));
         let mut sum_ns = 0;
         for (row, usage) in rows {
@@ -75,7 +81,13 @@ impl Cuts {
         self.held.get(&pid).copied().unwrap_or_default()
     }
 
+    /// Whether it is not released.
     pub fn lists(&self, pid: i32) -> bool {
-        self.snapshot.processes.iter().any(|row| row.pid.0 == pid)
+        Path::new(&format!("/proc/{pid}")).exists()
+    }
+
+    /// The accounting parent that it named last, where rows of all are told.
+    pub fn last_heir(&self, pid: i32) -> Option<i32> {
+        self.heirs.get(&pid).filter(|_| self.asks == Asks::All)?.last().copied()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cpuledger_load::{Kin, Kinsman};
 
-use crate::cuts::Cuts;
+use crate::cuts::{Asks, Cuts};
 use crate::{begin, inherited_ns};
 
 /// Several intervals.
@@ -28,10 +28,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn of(kind: &str, members: usize, dying: &[&str]) -> Scene {
+    fn of(kind: &str, members: usize, dying: &[&str], asks: Asks) -> Scene {
         let mut kin = Kin::start(kind, CPU_MS).expect("a family");
         let before_ns = inherited_ns(kin.pid());
-        let mut cuts = Cuts::begin();
+        let mut cuts = Cuts::begin(asks);
         kin.begin().expect("it begins");
         let hear = spawn(move || {
             let members = kin.burned(members);
@@ -107,7 +107,9 @@ impl Scene {
         let member = self.member(role);
         let held = self.cuts.held(member.pid);
         assert!(self.cuts.lists(member.pid) && held.self_ns >= member.ns, "{member:?}: {held:?}");
-        assert_eq!(self.cuts.heirs[&member.pid].last(), Some(&self.pid(heir)));
+        if let Some(named) = self.cuts.last_heir(member.pid) {
+            assert_eq!(named, self.pid(heir));
+        }
     }
 
     fn assert_inherited_nothing(&self, role: &str) {
@@ -117,10 +119,13 @@ impl Scene {
 
 fn child_is_inherited(kind: &str) {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of(kind, 1, &["child"]);
-    scene.assert_inherited("first", &["child"]);
-    let own = scene.cuts.heirs[&scene.kin.pid()].last();
-    assert_eq!(own, Some(&std::process::id().cast_signed()), "the family is ours");
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of(kind, 1, &["child"], asks);
+        scene.assert_inherited("first", &["child"]);
+        if let Some(own) = scene.cuts.last_heir(scene.kin.pid()) {
+            assert_eq!(own, std::process::id().cast_signed(), "the family is ours");
+        }
+    }
 }
 
 #[test]
@@ -146,69 +151,83 @@ fn a_child_that_existed_before_root() {
 #[test]
 fn a_child_made_for_the_parent_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("clone-parent", 2, &["sibling"]);
-    scene.assert_inherited("first", &["sibling"]);
-    scene.assert_living("maker", "first");
-    scene.assert_inherited_nothing("maker");
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("clone-parent", 2, &["sibling"], asks);
+        scene.assert_inherited("first", &["sibling"]);
+        scene.assert_living("maker", "first");
+        scene.assert_inherited_nothing("maker");
+    }
 }
 
 #[test]
 fn an_orphan_goes_to_its_grandparent_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("double-fork", 2, &["parent", "orphan"]);
-    assert_ne!(scene.member("orphan").ppid, scene.kin.pid(), "it has another parent");
-    scene.assert_inherited("first", &["parent", "orphan"]);
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("double-fork", 2, &["parent", "orphan"], asks);
+        assert_ne!(scene.member("orphan").ppid, scene.kin.pid(), "it has another parent");
+        scene.assert_inherited("first", &["parent", "orphan"]);
+    }
 }
 
 #[test]
 fn a_subreaper_that_is_not_the_ancestor_gets_nothing_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("subreaper", 4, &["parent"]);
-    assert_eq!(scene.member("orphan").ppid, scene.pid("subreaper"), "the kernel has made it the parent");
-    scene.assert_inherited("ancestor", &["parent"]);
-    // The subreaper does not wait for it: it has its time as a zombie.
-    scene.assert_living("orphan", "ancestor");
-    scene.assert_living("subreaper", "first");
-    scene.assert_living("ancestor", "subreaper");
-    scene.assert_inherited_nothing("subreaper");
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("subreaper", 4, &["parent"], asks);
+        assert_eq!(scene.member("orphan").ppid, scene.pid("subreaper"), "the kernel has made it the parent");
+        scene.assert_inherited("ancestor", &["parent"]);
+        // The subreaper does not wait for it: it has its time as a zombie.
+        scene.assert_living("orphan", "ancestor");
+        scene.assert_living("subreaper", "first");
+        scene.assert_living("ancestor", "subreaper");
+        scene.assert_inherited_nothing("subreaper");
+    }
 }
 
 #[test]
 fn a_daemon_has_an_accounting_parent_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("daemon", 1, &[]);
-    assert_ne!(scene.member("daemon").ppid, scene.kin.pid(), "it has another parent");
-    scene.assert_living("daemon", "first");
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("daemon", 1, &[], asks);
+        assert_ne!(scene.member("daemon").ppid, scene.kin.pid(), "it has another parent");
+        scene.assert_living("daemon", "first");
+    }
 }
 
 #[test]
 fn a_leader_that_ends_first_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("leader-first", 2, &["leader", "thread"]);
-    scene.assert_inherited("first", &["leader", "thread"]);
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("leader-first", 2, &["leader", "thread"], asks);
+        scene.assert_inherited("first", &["leader", "thread"]);
+    }
 }
 
 /// The thread goes on under the number of the leader. Its clock has what it used before, too.
 #[test]
 fn a_thread_that_is_not_the_leader_execs_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("exec-by-thread", 3, &["leader", "after-exec"]);
-    assert_ne!(scene.member("before-exec").tid, scene.member("after-exec").tid);
-    assert_eq!(scene.member("leader").tid, scene.member("after-exec").tid);
-    scene.assert_inherited("first", &["leader", "after-exec"]);
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("exec-by-thread", 3, &["leader", "after-exec"], asks);
+        assert_ne!(scene.member("before-exec").tid, scene.member("after-exec").tid);
+        assert_eq!(scene.member("leader").tid, scene.member("after-exec").tid);
+        scene.assert_inherited("first", &["leader", "after-exec"]);
+    }
 }
 
 /// Three processes of one pid, which live one after the other.
 #[test]
 fn a_pid_that_is_used_again_root() {
     let Some(_alone) = begin() else { return };
-    let scene = Scene::of("pid-reuse", 3, &[]);
-    let burned_ns: u64 = scene.members.iter().map(|member| member.ns).sum();
-    let held = scene.cuts.held(scene.members[0].pid);
-    let told_ns = held.self_ns + scene.cuts.held(scene.kin.pid()).exited_children_ns;
-    assert!(
-        (burned_ns..=burned_ns + 3 * REST_NS).contains(&told_ns),
-        "{burned_ns} ns burned, {told_ns} ns told"
-    );
-    assert_eq!(told_ns, inherited_ns(scene.kin.pid()) - scene.before_ns);
+    for asks in [Asks::All, Asks::Ran] {
+        let scene = Scene::of("pid-reuse", 3, &[], asks);
+        let burned_ns: u64 = scene.members.iter().map(|member| member.ns).sum();
+        let held = scene.cuts.held(scene.members[0].pid);
+        let told_ns = held.self_ns + scene.cuts.held(scene.kin.pid()).exited_children_ns;
+        assert!(
+            (burned_ns..=burned_ns + 3 * REST_NS).contains(&told_ns),
+            "{burned_ns} ns burned, {told_ns} ns told"
+        );
+        assert_eq!(told_ns, inherited_ns(scene.kin.pid()) - scene.before_ns);
+    }
 }

@@ -1,5 +1,5 @@
-//! `--source netlink` alone, on a kernel with all patches of a series of `kernel/`: intervals balance though no death is looked at, and the time
-//! of the dead is where it belongs. Runs in the guest of `make kernel`; elsewhere it says that it has not run. Needs root.
+//! `--source netlink` alone, on a kernel with all patches of a series of `kernel/`: intervals balance, cost what ran, and the time of the dead is
+//! where it belongs. Runs in the guest of `make kernel`; elsewhere it says that it has not run. Needs root.
 
 mod cuts;
 #[path = "../intervals/mod.rs"]
@@ -9,6 +9,7 @@ mod listing;
 mod sums;
 mod top;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -55,11 +56,31 @@ fn records() -> Option<Vec<Vec<u8>>> {
         .then(|| bytes[HEADER_BYTES..length].chunks_exact(size).map(<[u8]>::to_vec).collect())
 }
 
-/// What the kernel says that a process has inherited: runtime, and what interrupts and the hypervisor took.
+/// Where the exact figures of a process are: runtime, user and system time, and what interrupts and the hypervisor took.
+const OWN_AT: usize = 704;
+/// Likewise, what it has inherited.
+const INHERITED_AT: usize = 792;
+
+/// Runtime, and what was taken.
+fn cpu_ns(record: &[u8], at: usize) -> u64 {
+    let number = |at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().expect("eight"));
+    number(at) + number(at + 24) + number(at + 32)
+}
+
+fn pid_of(record: &[u8]) -> i32 {
+    i32::from_ne_bytes(record[128..132].try_into().expect("four"))
+}
+
+/// What the kernel says that a process has inherited.
 fn inherited_ns(pid: i32) -> u64 {
     let records = records().expect("the kernel has them");
-    let number = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().expect("eight"));
-    let record = records.iter().find(|record| record[128..132] == pid.to_ne_bytes()).expect("it lives");
-    // The last five members are runtime, user and system time, and what was taken.
-    [40, 16, 8].iter().map(|back| number(record, record.len() - back)).sum()
+    let record = records.iter().find(|record| pid_of(record) == pid).expect("it lives");
+    cpu_ns(record, INHERITED_AT)
+}
+
+/// What the kernel says that each process has used and inherited.
+fn accounts_ns() -> HashMap<i32, u64> {
+    let records = records().expect("the kernel has them");
+    let all_ns = |record: &Vec<u8>| cpu_ns(record, OWN_AT) + cpu_ns(record, INHERITED_AT);
+    records.iter().map(|record| (pid_of(record), all_ns(record))).collect()
 }

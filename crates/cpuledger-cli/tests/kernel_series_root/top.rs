@@ -1,10 +1,10 @@
-//! What `top` uses itself beside sleeping processes, and what that of procps uses.
+//! What `top` uses itself beside sleeping tasks, and what that of procps uses.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use cpuledger_load::Sleepers;
+use cpuledger_load::{RaisedLimits, Sleepers};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
@@ -12,6 +12,7 @@ use crate::intervals::Killed;
 use crate::{begin, program};
 
 const SLEEPERS: usize = 1_000;
+const MANY: usize = 100_000;
 /// Until it has started and shown its first rows.
 const START: Duration = Duration::from_secs(3);
 const LENGTH: Duration = Duration::from_secs(10);
@@ -24,7 +25,7 @@ fn used_ns(pid: u32) -> u64 {
 }
 
 /// The share of a CPU that a command uses in intervals of a second, in percent.
-fn share_percent(name: &str, command: &mut Command) -> f64 {
+fn share_percent(name: &str, sleepers: usize, command: &mut Command) -> f64 {
     let mut running =
         Killed(command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it runs"));
     sleep(START);
@@ -36,7 +37,7 @@ fn share_percent(name: &str, command: &mut Command) -> f64 {
     }
     let percent = (end_ns - begin_ns) as f64 * 100.0 / length.as_nanos() as f64;
     // The harness has not ended its line.
-    println!("\ntable top {name} {SLEEPERS} {percent:.3}");
+    println!("\ntable top {name} {sleepers} {percent:.3}");
     percent
 }
 
@@ -45,10 +46,29 @@ fn top_uses_less_than_that_of_procps_root() {
     let Some(_alone) = begin() else { return };
     let sleepers = Sleepers::start(SLEEPERS, SLEEPERS).expect("sleepers");
     sleepers.settle().expect("they sleep");
-    let theirs = share_percent("procps", Command::new("top").args(["-b", "-d", "1"]));
+    let theirs = share_percent("procps", SLEEPERS, Command::new("top").args(["-b", "-d", "1"]));
     let ours = share_percent(
         "cpuledger",
+        SLEEPERS,
         Command::new(program()).args(["top", "--batch", "-d", "1", "--source", "netlink"]),
     );
     assert!(ours > 0.0 && ours < theirs, "{ours} % and {theirs} % of a CPU");
+}
+
+/// How many times as much an interval may cost beside many.
+const MOST_TIMES: f64 = 1.2;
+
+#[test]
+fn an_interval_costs_what_ran_root() {
+    let Some(_alone) = begin() else { return };
+    let _limits = RaisedLimits::for_threads(MANY).expect("the guest is ours");
+    let percent = |sleepers: usize, processes: usize| {
+        let sleepers_run = Sleepers::start(sleepers, processes).expect("sleepers");
+        sleepers_run.settle().expect("they sleep");
+        let mut command = Command::new(program());
+        share_percent("ran", sleepers, command.args(["top", "--batch", "-d", "1", "--source", "netlink"]))
+    };
+    let (few, many) = (percent(100, 100), percent(MANY, 1_000));
+    println!("{:.3} times", many / few);
+    assert!(few > 0.0 && many <= few * MOST_TIMES, "{few} % and {many} % of a CPU");
 }

@@ -43,7 +43,7 @@ macro_rules! divided {
         Column {
             figure: Some(Figure::Part(&Part {
                 key: $key,
-                help: concat!("The part of ", $part, " time. The three add up to it; only the ledger knows them."),
+                help: concat!("The part of ", $part, " time. The three add up to it; not every source knows them."),
                 value: |usage| known(usage.divided()[$index].map(|part| part.$member)),
             })),
             listed: watched(
@@ -96,7 +96,7 @@ pub(super) static COLUMNS: &[Column] = &[
         }
     },
     part! { "exited_children_stolen_ns" "EXITED_CHILDREN_STOLEN_NS" 25; |usage| known(usage.exited_children_stolen_ns);
-        "The part of exited_children_ns in which they did not execute; only the ledger knows it.";
+        "The part of exited_children_ns in which they did not execute; not every source knows it.";
         "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`." => {
             in_table: in_table!(35 "C.STL" right 5 rank 8 Share sums; "Stolen time of dead processes it inherits from."),
         }

@@ -16,7 +16,7 @@ fn part(usage: &Usage, part: fn(&States) -> u64) -> Value<'static> {
 /// In the order in which a row that balances is read.
 pub(super) static COLUMNS: &[Column] = &[
     part! { "stolen_ns" "STOLEN_NS" 15; |usage| known(usage.stolen_ns);
-        "Time on a CPU without executing; only the ledger knows it.";
+        "Time on a CPU without executing; not every source knows it.";
         "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it." => {
             in_table: in_table!(24 "%STL" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it had a CPU, while an interrupt or another guest ran."),
             orders: &["STL"],

@@ -10,7 +10,7 @@
 mod baseline;
 mod books;
 mod deaths;
-mod kernel_accounts;
+pub(crate) mod kernel_accounts;
 pub(crate) mod lives;
 mod numbers;
 

@@ -67,9 +67,10 @@
 //! compares the engine with a reference when identities were lost and deaths not reported.
 //!
 //! **Accounts.** A kernel with all of `kernel/series` says, of each process, what its tasks used (dead ones included), what it has inherited, and its
-//! accounting parent. What these accounts grow by is the interval (`attribution/difference/told.rs`). A process that is gone has left its time to the
-//! nearest accounting ancestor that lives: what it had at the last cut is taken from what that one has inherited. So no death has to be seen, and all
-//! shares together are what all accounts grew by. A zombie has not been released, so it is a process like others, and its time is still its own.
+//! accounting parent. What these accounts grow by is the interval (`attribution/difference/kernel_accounts`). A process that is gone has left its time to
+//! the nearest accounting ancestor that lives: what it had at the last cut is taken from what that one has inherited. All shares together are what all
+//! accounts grew by. The kernel says which accounts can have grown, so an interval visits only these. A report of a death says who may be gone; nothing
+//! else is taken from it. A zombie has not been released, so it is a process like others, and its time is still its own.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;

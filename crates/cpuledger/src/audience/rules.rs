@@ -35,18 +35,7 @@ impl Viewer {
 
     /// The rows of a listing that this user gets. It has no times of an interval, so what is not shown is missing.
     pub fn restrict_listing(&self, snapshot: &Snapshot) -> Snapshot {
-        // No frame has accounts, or what was stolen beside these.
-        let Snapshot {
-            source,
-            begin_ns,
-            begin,
-            end_ns,
-            processes,
-            tasks,
-            accounts: _,
-            stolen_ns: _,
-            from_procfs,
-        } = snapshot;
+        let Snapshot { source, begin_ns, begin, end_ns, processes, tasks, from_procfs } = snapshot;
         let audience = Audience { viewer: *self, seen: self.seen(processes) };
         let shown = |rows: &[Task]| -> Vec<Task> {
             rows.iter().filter(|row| audience.seen.has(row.pid)).map(|row| audience.task(row)).collect()
@@ -61,8 +50,6 @@ impl Viewer {
             from_procfs: shown_tids(from_procfs, &processes, &tasks),
             processes,
             tasks,
-            accounts: Vec::new(),
-            stolen_ns: Vec::new(),
         }
     }
 }

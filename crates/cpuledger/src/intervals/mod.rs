@@ -25,8 +25,11 @@ use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 
 use crate::error::Error;
-use crate::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
+use crate::source::choose::{
+    ForIntervals, open_for_intervals, open_for_listing, open_next_best, open_snapshots,
+};
 use crate::source::ledger::{self, Ledger};
+use crate::source::netlink::{AccountBooks, RowsOf};
 use crate::source::service::{self, Ended, ServiceLedger};
 use crate::source::{tell_gap, visit};
 use crate::stop::{Stop, Waker};
@@ -50,10 +53,12 @@ pub struct Wanted {
     pub pids: Vec<Pid>,
     /// Whether all have.
     pub has_all: bool,
-    /// Whether [`Interval::tasks`] is filled by sources of snapshots. The service and the ledger always fill it.
+    /// Whether [`Interval::tasks`] is filled by sources of snapshots. The service, the ledger and a kernel with accounts always fill it.
     pub by_task: bool,
     /// Whether only a source will do that knows what tasks do off the CPU: the service or the ledger.
     pub needs_states: bool,
+    /// Whether only a source will do that knows how the time of the dead divides: the service, the ledger, or a kernel that keeps account of them.
+    pub needs_parts: bool,
     /// Whether tasks are found that were blocked before the ledger was attached, which costs a walk.
     pub finds_blocked: bool,
     /// The size of a ledger.
@@ -71,6 +76,7 @@ impl Default for Wanted {
             has_all: false,
             by_task: false,
             needs_states: false,
+            needs_parts: false,
             finds_blocked: false,
             ledger: ledger::Options::default(),
         }
@@ -92,6 +98,8 @@ enum Backend {
     Service(Box<ServiceLedger>),
     /// The ledger of the kernel half.
     Ledger(Box<Ledger>),
+    /// The books by the kernel's own accounts.
+    Accounts(Box<AccountBooks>),
     /// Pairs of snapshots.
     Snapshots(Box<Snapshots>),
 }
@@ -171,6 +179,7 @@ impl Intervals {
         match &self.backend {
             Backend::Service(_) => SourceKind::Service,
             Backend::Ledger(_) => SourceKind::Ledger,
+            Backend::Accounts(_) => SourceKind::Netlink,
             Backend::Snapshots(snapshots) => snapshots.kind(),
         }
     }
@@ -192,7 +201,7 @@ impl Intervals {
                     self.notices.push(format!("cannot list tasks that are blocked already: {error}"));
                 }
             }
-            Backend::Snapshots(_) => self.cut(0)?,
+            Backend::Accounts(_) | Backend::Snapshots(_) => self.cut(0)?,
         }
         self.deadline_ns = self.begin_ns;
         Ok(())
@@ -213,7 +222,7 @@ impl Intervals {
         let own = clock::circumstances(self.sequence, self.interval.end_ns, &mut self.suspended_ns);
         self.of = match &self.backend {
             Backend::Service(service) => service.circumstances().unwrap_or(own),
-            Backend::Ledger(_) | Backend::Snapshots(_) => own,
+            Backend::Ledger(_) | Backend::Accounts(_) | Backend::Snapshots(_) => own,
         };
     }
 
@@ -254,6 +263,7 @@ impl Intervals {
         match &mut self.backend {
             Backend::Service(_) => {}
             Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(ledger::LEAD_NS)),
+            Backend::Accounts(books) => books.wait(self.deadline_ns, &self.stop)?,
             Backend::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
         }
         let is_stopped = self.stop.take();
@@ -288,7 +298,7 @@ impl Intervals {
     }
 
     /// Whether such a process, or task if those are shown, exists now though no interval had a row of it: the ledger lists
-    /// what ran. Snapshots have listed all.
+    /// what ran, and so do the books of a kernel with accounts. Snapshots have listed all.
     ///
     /// # Errors
     /// When there is no source for a listing.
@@ -318,6 +328,12 @@ impl Intervals {
                     all: self.wanted.has_all,
                 };
                 ledger.close(cut_ns, &wanted, &mut self.interval)?;
+            }
+            Backend::Accounts(books) => {
+                let rows = RowsOf { pids: &self.wanted.pids, all: self.wanted.has_all };
+                books.cut(&rows, &mut self.interval)?;
+                let notices = books.take_notices();
+                notices.into_iter().for_each(|notice| self.say(notice));
             }
             Backend::Snapshots(snapshots) => {
                 snapshots.cut(self.wanted.fields, &mut self.interval)?;
@@ -378,13 +394,13 @@ impl Intervals {
         }
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.wanted.length_ns);
-        self.backend = if self.wanted.needs_states {
+        self.backend = if self.wanted.needs_states || self.wanted.needs_parts {
             let unusable = |error: Error| {
                 let why = error.into_reason();
-                let reason = format!("{why}; and the service is gone ({ended}), which has states too");
+                let reason = format!("{why}; and the service is gone ({ended}), which has them too");
                 Error::Unusable { source_kind: SourceKind::Ledger, reason }
             };
-            Backend::Ledger(Box::new(Ledger::open(self.wanted.ledger).map_err(unusable)?))
+            open_whole(&self.wanted, &mut self.notices).map_err(unusable)?
         } else {
             let source = open_next_best(self.wanted.ledger, length)?;
             backend(source, self.wanted.by_task, &mut self.notices)
@@ -439,28 +455,58 @@ impl std::fmt::Debug for Intervals {
 
 /// The wanted source, or the best that works.
 fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
-    if wanted.needs_states && wanted.source.is_none() {
+    if (wanted.needs_states || wanted.needs_parts) && wanted.source.is_none() {
         if wanted.ledger.may_grow
             && let Ok(service) = ServiceLedger::open(wanted.length_ns)
         {
             return Ok(Backend::Service(Box::new(service)));
         }
-        return Ledger::open(wanted.ledger).map(|ledger| Backend::Ledger(Box::new(ledger)));
+        return open_whole(wanted, notices);
     }
     let length = Duration::from_nanos(wanted.length_ns);
-    Ok(backend(open_for_intervals(wanted.source, wanted.ledger, length)?, wanted.by_task, notices))
+    let opened = open_for_intervals(wanted.source, wanted.ledger, length)?;
+    if let (true, Some(SourceKind::Netlink), ForIntervals::Snapshots(_)) =
+        (wanted.needs_parts, wanted.source, &opened)
+    {
+        let reason = "this kernel keeps no account of the dead (patch 5 of kernel/series), so how their time divides is not known; \
+                      use the source ledger";
+        return Err(Error::Unusable { source_kind: SourceKind::Netlink, reason: reason.to_owned() });
+    }
+    Ok(backend(opened, wanted.by_task, notices))
+}
+
+/// A ledger, or what knows as much of what is wanted.
+fn open_whole(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
+    let refused = match Ledger::open(wanted.ledger) {
+        Ok(ledger) => return Ok(Backend::Ledger(Box::new(ledger))),
+        Err(error) => error,
+    };
+    if !wanted.needs_states
+        && let Ok(books @ ForIntervals::Accounts(..)) = open_snapshots(SourceKind::Netlink)
+    {
+        return Ok(backend(books, wanted.by_task, notices));
+    }
+    Err(refused)
 }
 
 fn backend(source: ForIntervals, by_task: bool, notices: &mut Vec<String>) -> Backend {
     match source {
         ForIntervals::Service(service) => Backend::Service(service),
         ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
+        ForIntervals::Accounts(books, blindness) => {
+            notices.extend(blindness.map(blind));
+            Backend::Accounts(books)
+        }
         ForIntervals::Snapshots(source) => {
             let (snapshots, blindness) = Snapshots::open(source, by_task);
-            notices.extend(blindness.map(|why| format!("cannot see tasks that exit: {why}")));
+            notices.extend(blindness.map(blind));
             Backend::Snapshots(Box::new(snapshots))
         }
     }
+}
+
+fn blind(why: String) -> String {
+    format!("cannot see tasks that exit: {why}")
 }
 
 #[cfg(test)]

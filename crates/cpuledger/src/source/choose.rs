@@ -13,7 +13,7 @@ use crate::facts;
 use crate::machine::{self, links};
 use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
-use crate::source::netlink::{self, Netlink};
+use crate::source::netlink::{self, AccountBooks, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
 use crate::source::{Families, Source, open::open, procfs::Procfs, records, walk};
 
@@ -55,6 +55,8 @@ pub enum ForIntervals {
     Service(Box<ServiceLedger>),
     /// It has intervals.
     Ledger(Box<Ledger>),
+    /// It keeps the books of a kernel that keeps account of the dead. The second is why it cannot see tasks that exit.
+    Accounts(Box<AccountBooks>, Option<String>),
     /// It has snapshots.
     Snapshots(Box<dyn Source>),
 }
@@ -76,7 +78,7 @@ pub fn open_for_intervals(
         Some(SourceKind::Ledger) => {
             return Ledger::open(size).map(ledger).map_err(naming(SourceKind::Ledger));
         }
-        Some(kind) => return open(kind).map(ForIntervals::Snapshots).map_err(naming(kind)),
+        Some(kind) => return open_snapshots(kind).map_err(naming(kind)),
         None if !size.may_grow => return Ledger::open(size).map(ledger),
         None => {}
     }
@@ -93,13 +95,13 @@ pub fn open_next_best(size: ledger::Options, length: Duration) -> Result<ForInte
     // The machine is observed while the programs are loaded.
     let observation = Observation::begin();
     let Ok(opened) = Ledger::open(size) else {
-        return open_first().map(ForIntervals::Snapshots);
+        return open_first();
     };
     let activity = observation.and_then(|begun| begun.end(GLANCE));
     let costs = activity.map(|activity| Costs::estimate(activity, length, opened.walks_for_detail()));
     match worth_its_cost(costs.as_ref()) {
         SourceKind::Ledger => Ok(ledger(opened)),
-        other => Ok(open(other).map_or_else(|_| ledger(opened), ForIntervals::Snapshots)),
+        other => Ok(open_snapshots(other).unwrap_or_else(|_| ledger(opened))),
     }
 }
 
@@ -114,11 +116,25 @@ pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
     }
 }
 
+/// Intervals of a source of snapshots.
+///
+/// # Errors
+/// When it cannot be used.
+pub fn open_snapshots(kind: SourceKind) -> Result<ForIntervals, Error> {
+    if kind != SourceKind::Netlink {
+        return open(kind).map(ForIntervals::Snapshots);
+    }
+    Ok(match AccountBooks::begin(Netlink::open()?) {
+        Ok((books, blindness)) => ForIntervals::Accounts(Box::new(books), blindness),
+        Err(netlink) => ForIntervals::Snapshots(netlink),
+    })
+}
+
 /// The first source of snapshots that works.
-fn open_first() -> Result<Box<dyn Source>, Error> {
+fn open_first() -> Result<ForIntervals, Error> {
     let mut refused = Error::NoSource;
     for kind in SourceKind::ALL.into_iter().filter(|kind| kind.has_snapshots()) {
-        match open(kind) {
+        match open_snapshots(kind) {
             Ok(source) => return Ok(source),
             Err(error) => refused = error,
         }

@@ -111,7 +111,8 @@ pub fn wanted(options: &Options) -> Wanted {
         pids: options.pids.iter().copied().map(Pid).collect(),
         has_all: options.shows_idle,
         by_task: options.has_threads,
-        needs_states: options.by.of_ledger().is_some(),
+        needs_states: options.by.has_states,
+        needs_parts: options.by.has_parts,
         finds_blocked: wants_blocked(options),
         ledger: options.size,
     }

@@ -367,7 +367,9 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 .to_owned(),
         ));
     }
-    match source.filter(|kind| !kind.is_of_ledger()).zip(by.of_ledger()) {
+    // Netlink knows the parts on a kernel that keeps account of the dead, which is seen when it is opened.
+    let lacks_it = |kind: &SourceKind| !(kind.is_of_ledger() || by.has_parts && *kind == SourceKind::Netlink);
+    match source.filter(lacks_it).zip(by.of_ledger()) {
         Some((kind, OfLedger { option, known, instead })) => {
             Err(usage(format!("{option} needs the ledger, because {kind} does not know {known}{instead}")))
         }

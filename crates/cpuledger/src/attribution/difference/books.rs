@@ -14,7 +14,6 @@ use crate::balance;
 
 use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
-use super::kernel_accounts::{KernelAccounts, Share};
 use super::numbers::{Listed, Numbers, process_id};
 
 /// What a cut needs to know besides the snapshot and the exits.
@@ -59,10 +58,6 @@ pub struct Books {
     own_ns: Vec<u64>,
     alive: Vec<bool>,
     shares: Vec<Parts>,
-    /// Where the kernel keeps accounts, as it does at this cut or not.
-    is_told: bool,
-    told: KernelAccounts,
-    told_shares: Vec<Share>,
     increments: Vec<Increment>,
     accounts: FxHashMap<TaskId, Parts>,
     births: Vec<Birth>,
@@ -90,7 +85,6 @@ impl Books {
         into: &mut Interval,
     ) -> bool {
         self.cut += 1;
-        self.is_told = snapshot.has_accounts();
         if self.cut == 1 {
             self.first_cut = snapshot.begin;
             self.start_slack_ns = snapshot.source.start_rounding_ns();
@@ -129,17 +123,9 @@ impl Books {
         }
         self.grow_processes(is_exact, snapshot);
         self.list_processes(snapshot);
-        if self.is_told {
-            self.told.close(&snapshot.accounts, &self.own_ns, &mut self.told_shares);
-        } else {
-            self.attribute(snapshot);
-        }
+        self.attribute(snapshot);
         self.tell_dead(snapshot, into);
-        if self.is_told {
-            self.close_told(snapshot, into);
-        } else {
-            self.close_processes(is_exact && cut.sees_exits, snapshot, into);
-        }
+        self.close_processes(is_exact && cut.sees_exits, snapshot, into);
         self.attribution.forget(snapshot.begin_ns);
         balance::check(into);
         self.cut > 1
@@ -183,9 +169,7 @@ impl Books {
                 debug_assert!(false, "tasks and processes are sorted by pid, and each task has its process");
                 continue;
             }
-            let stolen_ns = snapshot.stolen_ns.get(index).copied();
-            let now_ns = cpu_ns(row, is_exact) + stolen_ns.unwrap_or(0);
-            let (used, growth) = self.use_of(row, now_ns, is_exact);
+            let (used, growth) = self.use_of(row, cpu_ns(row, is_exact), is_exact);
             let used_ns = match used {
                 Used::Alive(used_ns) => {
                     self.alive[process] = true;
@@ -240,8 +224,6 @@ impl Books {
         let is_dead = is_exact && is_dead(row);
         match (known.life, is_dead) {
             (Life::Settled, true) => return (Used::Dead(0), growth),
-            // With an account, what is told of a number goes on when another thread takes it over.
-            (Life::Settled | Life::Dead, false) if self.is_told => known.life = Life::Alive,
             (Life::Settled | Life::Dead, false) => return (Used::Unclear, growth),
             (Life::Alive | Life::Dead, _) => {}
         }
@@ -328,7 +310,7 @@ impl Books {
         let last_resort = listed.last_resort_id();
         next_processes.clear();
         let mut vanished = processes.iter().peekable();
-        for (index, (row, is_alive)) in snapshot.processes.iter().zip(&self.alive).enumerate() {
+        for (row, is_alive) in snapshot.processes.iter().zip(&self.alive) {
             let id = process_id(row);
             while let Some(gone) = vanished.next_if(|last| last.id < id) {
                 attribution.end(gone.id, snapshot.begin_ns);
@@ -337,14 +319,6 @@ impl Books {
             let has_known_heir = match known {
                 Some(known) => known.has_known_heir,
                 None => {
-                    // An account names the process that inherits.
-                    let account = snapshot.accounts.get(index).filter(|_| snapshot.has_accounts());
-                    let told = account.and_then(|account| {
-                        numbers.find(account.accounting_parent, snapshot.begin, listed, processes)
-                    });
-                    if let Some(parent) = told {
-                        attribution.add(id, parent);
-                    }
                     let parent = numbers.find(row.ppid, snapshot.begin, listed, processes).or(last_resort);
                     attribution.add_listed(id, parent.filter(|_| row.ppid.0 > 0).unwrap_or(id));
                     if *is_alive {
@@ -393,26 +367,6 @@ impl Books {
             } else if let Some(index) = listed.last_resort() {
                 self.shares[index].exited_children_ns += parts.total_ns();
             }
-        }
-    }
-
-    /// Makes the usage of each process of what its account grew by.
-    fn close_told(&mut self, snapshot: &Snapshot, into: &mut Interval) {
-        std::mem::swap(&mut self.processes, &mut self.next_processes);
-        for ((row, share), growth) in snapshot.processes.iter().zip(&self.told_shares).zip(&self.growth) {
-            let Share { parts, stolen_ns, accounting_parent } = *share;
-            into.attributed_ns += parts.total_ns();
-            let usage = Usage {
-                cpu_ns: parts.total_ns(),
-                self_ns: parts.self_ns,
-                exited_threads_ns: Some(parts.exited_threads_ns),
-                exited_children_ns: Some(parts.exited_children_ns),
-                stolen_ns: Some(stolen_ns),
-                accounting_parent,
-                growth: *growth,
-                ..Usage::default()
-            };
-            into.processes.push(Row::new(*row, usage));
         }
     }
 

@@ -1,11 +1,7 @@
-//! Processes of a snapshot of the kernel, with their accounts. Where threads are wanted, all figures are made of the records of
+//! Processes of a snapshot of the kernel that keeps accounts. Where threads are wanted, all figures are made of the records of
 //! threads: so threads and processes are of one instant.
 
-use cpuledger_model::boottime::Boottime;
-use cpuledger_model::snapshot::Account;
-use cpuledger_model::task::Pid;
-
-use super::layout::{Dead, Exact, Taskstats};
+use super::layout::Taskstats;
 
 /// The record of a process, as one of a snapshot of processes is, from those of its threads. There is one at least.
 ///
@@ -21,29 +17,16 @@ pub fn of_threads(pid: u32, threads: &[Taskstats]) -> Taskstats {
     Taskstats { tid: pid, runtime_ns: exact.used.runtime_ns, exact: Some(exact), ..leader }
 }
 
-/// The account of a process, by its record.
-pub fn account(process: &Taskstats) -> Option<Account> {
-    let Exact { start_ns, used, dead } = process.exact?;
-    let Dead { accounting_parent, children, .. } = dead?;
-    Some(Account {
-        pid: Pid(process.tid.cast_signed()),
-        start: Boottime::from_ns(start_ns),
-        accounting_parent: Pid(accounting_parent.cast_signed()),
-        own_ns: used.cpu_ns(),
-        children_ns: children.cpu_ns(),
-        stolen_ns: used.stolen_ns,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::netlink::layout::Used;
+    use crate::source::netlink::layout::{Dead, Exact, Used};
 
     fn thread(tid: u32, runtime_ns: u64, dead_ns: u64) -> Taskstats {
         let used = |runtime_ns| Used { runtime_ns, user_ns: runtime_ns, system_ns: 0, stolen_ns: 1 };
         let dead = Dead { accounting_parent: 3, threads: used(dead_ns), children: used(40) };
-        let exact = Exact { start_ns: u64::from(tid), used: used(runtime_ns), dead: Some(dead) };
+        let start_ns = u64::from(tid);
+        let exact = Exact { start_ns, used: used(runtime_ns), dead: Some(dead), ..Exact::default() };
         Taskstats { tid, pid: Some(7), exact: Some(exact), ..Taskstats::default() }
     }
 
@@ -51,16 +34,7 @@ mod tests {
     fn a_process_has_the_time_of_its_threads_and_of_the_dead_ones() {
         let process = of_threads(7, &[thread(7, 10, 100), thread(8, 20, 100)]);
         assert_eq!((process.tid, process.runtime_ns), (7, 130));
-        let expected = Account {
-            pid: Pid(7),
-            start: Boottime::from_ns(7),
-            accounting_parent: Pid(3),
-            own_ns: 133,
-            children_ns: 41,
-            stolen_ns: 3,
-        };
-        assert_eq!(account(&process), Some(expected));
-        assert_eq!(account(&Taskstats::default()), None);
+        assert_eq!(process.exact.map(|exact| exact.used.cpu_ns()), Some(133));
     }
 
     #[test]

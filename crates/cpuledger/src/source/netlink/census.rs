@@ -75,6 +75,12 @@ impl Census {
         Some(Process { pid, threads, euid: status.st_uid, egid: status.st_gid })
     }
 
+    /// Whether a task of a process is there, dead or alive.
+    pub fn is_there(&self, pid: i32, tid: i32) -> bool {
+        let name = Name::EMPTY.then_number(pid).then(b"/task/").then_number(tid);
+        statat(&self.root, name.as_c_str(), AtFlags::empty()).is_ok()
+    }
+
     /// What a process says of those it has waited for; `None` where it is gone or hidden.
     pub fn said(&mut self, pid: i32) -> Option<Said> {
         let name = Name::EMPTY.then_number(pid).then(b"/stat");
@@ -151,6 +157,7 @@ mod tests {
         assert_eq!(process.euid, rustix::process::geteuid().as_raw());
         assert!(census.threads(myself).expect("procfs").contains(&myself));
         assert_eq!(census.process(i32::MAX), None);
+        assert!(census.is_there(myself, myself) && !census.is_there(1, myself));
         assert!(census.threads(i32::MAX).expect("no error").is_empty());
     }
 }

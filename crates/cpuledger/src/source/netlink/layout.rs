@@ -7,6 +7,7 @@
 //! A kernel with the patches of `kernel/` counts on by itself from version 17. Its versions have sizes of their own, which tell them from
 //! versions that Linux may give the same number later.
 
+pub use cpuledger_model::account::{Dead, Used};
 use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::task::Comm;
 
@@ -147,6 +148,8 @@ pub struct Taskstats {
 /// In nanoseconds, of a task, or of a process with its dead threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exact {
+    /// Start by CLOCK_MONOTONIC.
+    pub start_monotonic_ns: u64,
     /// Start by CLOCK_BOOTTIME. After an exec by another thread it is that of the old leader.
     pub start_ns: u64,
     /// What it used; the stolen time is 0 where the kernel does not tell it.
@@ -160,45 +163,6 @@ impl Exact {
     pub fn start_in_ticks(&self) -> Boottime {
         Boottime::from_ns(self.start_ns / TICK_NS * TICK_NS)
     }
-}
-
-/// CPU time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
-    /// On a CPU, by the scheduler.
-    pub runtime_ns: u64,
-    /// In user mode, by ticks unless the kernel does better.
-    pub user_ns: u64,
-    /// In kernel mode, likewise.
-    pub system_ns: u64,
-    /// What interrupts and the hypervisor took meanwhile: no part of the others.
-    pub stolen_ns: u64,
-}
-
-impl Used {
-    /// The time for which it had a CPU.
-    pub fn cpu_ns(&self) -> u64 {
-        self.runtime_ns + self.stolen_ns
-    }
-
-    /// Adds what another one used.
-    pub fn add(&mut self, other: &Used) {
-        self.runtime_ns += other.runtime_ns;
-        self.user_ns += other.user_ns;
-        self.system_ns += other.system_ns;
-        self.stolen_ns += other.stolen_ns;
-    }
-}
-
-/// The dead whose time belongs to a process: the same in the record of each of its threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Dead {
-    /// The process that will inherit its time; 0: none in sight.
-    pub accounting_parent: u32,
-    /// What its exited threads used.
-    pub threads: Used,
-    /// What processes used that it inherited from.
-    pub children: Used,
 }
 
 impl Taskstats {
@@ -291,7 +255,7 @@ fn decode_exact(version: u16, members: &Members<'_>) -> Exact {
     };
     let dead =
         || Dead { accounting_parent: members.u32(SERIES_BEGIN + 56), threads: used(64), children: used(104) };
-    Exact { start_ns: u64(8), used: used(16), dead: has_dead.then(dead) }
+    Exact { start_monotonic_ns: u64(0), start_ns: u64(8), used: used(16), dead: has_dead.then(dead) }
 }
 
 fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {

@@ -34,6 +34,8 @@
 //! - **Snapshots** (`cut.rs`, `accounts.rs`). Where the kernel has `/proc/taskstats`, all comes with a write and a read. Intervals take one snapshot of
 //!   threads, and processes are the sums of their threads and of what the kernel says of dead ones. Tasks run on while the kernel writes records,
 //!   so a snapshot that took more than twice as long as usual is taken again: we had lost the CPU in it.
+//! - **What ran** (`books.rs`). A snapshot has a cookie, with which the next one has only what ran since. The figures of all others are those of the last
+//!   time, so they are not visited. The sum of what was used has to fit the time there was; else the snapshot is taken again, with the same cookie.
 //! - **By version.** Each version of `struct taskstats` has one size. Version 15 added members in the middle, which moved the others, and 16 moved
 //!   them back. Other versions and sizes are refused (`layout.rs`, fixtures of each version in `tests/taskstats`).
 //! - **Identity.** A message says how long a task has lived, not since when, so its start lies between two readings of the clock. Messages about a
@@ -50,6 +52,7 @@
 //!   network namespace they do not, though registering works.
 
 mod accounts;
+mod books;
 mod census;
 mod cut;
 mod identity;
@@ -84,6 +87,7 @@ use reaped::Reaped;
 use rows::{Abilities, Query, Rows};
 use socket::{BATCH, Failure, Received, Socket};
 
+pub use books::{AccountBooks, RowsOf};
 pub use cut::may_have_snapshots;
 pub use listener::WAITING_BYTES;
 
@@ -178,6 +182,22 @@ impl Netlink {
         self.has_accounts
     }
 
+    /// Why its intervals visit all tasks, as the end of a sentence; `None`: the kernel says which tasks ran.
+    pub fn visits_all_because(&self) -> Option<&'static str> {
+        let Some(cuts) = &self.cuts else {
+            return Some("the kernel has no snapshots (patch 3 of kernel/series)");
+        };
+        if !self.has_accounts {
+            return Some("the kernel keeps no account of the dead (patch 5 of kernel/series)");
+        }
+        if !cuts.has_cookies {
+            return Some("this kernel has snapshots without cookies");
+        }
+        self.listener
+            .is_none()
+            .then_some("exits are not reported here, so the dead are found by a look at all tasks")
+    }
+
     /// For a listing: kernel threads have the names that /proc shows, at the cost of a file for each long one.
     #[must_use]
     pub fn for_listing(self) -> Netlink {
@@ -200,6 +220,10 @@ impl Netlink {
         if !self.hears_a_death()? {
             self.listener = None;
             return Err(open::no_reports());
+        }
+        // With accounts, no parent has to be asked.
+        if self.has_accounts {
+            return Ok(());
         }
         let pids = self.census.processes()?;
         let now = clock::boottime();
@@ -470,11 +494,14 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
     let tid = figures.tid.cast_signed();
     let window = Window { first_ns: report.after_ns, last_ns: report.read_ns }.of_report();
     let pid = figures.pid.map(u32::cast_signed);
-    let process = pid
-        .zip(figures.leader_elapsed_us)
-        .map(|(pid, elapsed_us)| known.id(pid, elapsed_us, window, || census.start(pid, pid)));
+    let exact = figures.exact.map(|exact| exact.start_in_ticks());
+    let process = pid.zip(figures.leader_elapsed_us).map(|(pid, elapsed_us)| {
+        let exact = exact.filter(|_| pid == tid);
+        known.id(pid, elapsed_us, window, || exact.or_else(|| census.start(pid, pid)))
+    });
     // Its file is there until it is waited for: a snapshot may list it until then, under this identity.
-    let task = known.find(tid, figures.elapsed_us, window, || census.start(pid.unwrap_or(tid), tid));
+    let tell = || exact.or_else(|| census.start(pid.unwrap_or(tid), tid));
+    let task = known.find(tid, figures.elapsed_us, window, tell);
     task.is_dead = true;
     let id = TaskId { tid: Tid(tid), start_time_ns: task.start };
     Exit {

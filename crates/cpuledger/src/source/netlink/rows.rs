@@ -1,13 +1,13 @@
 //! From taskstats to the members of a row, in the units of the field table.
 
 use cpuledger_bpf::abi;
+use cpuledger_model::boottime::Boottime;
 use cpuledger_model::field::{DELAYS, Field, FieldSet, IO, USAGE};
 use cpuledger_model::snapshot::{Scope, Snapshot};
 use cpuledger_model::task::{Pid, State, Task, Tid};
 
 use crate::source::records::scaled_cpu_time;
 
-use super::accounts;
 use super::census::{Census, Process};
 use super::identity::{Tasks, Window};
 use super::layout::Taskstats;
@@ -121,12 +121,9 @@ impl<'a> Rows<'a> {
         self.process = Some(process);
         let mut row = self.row_of(process.pid, process, &figures, window, true);
         if process.threads > 1 {
-            // User and system time are of all its threads, too.
-            let unknown = OF_ONE_TASK.without(TIMES).union(RUNQUEUE_WAIT).union(DELAYS);
-            row.known = row.known.without(unknown);
+            of_several(&mut row);
         }
         self.into.processes.push(row);
-        self.into.accounts.extend(accounts::account(&figures));
     }
 
     /// Takes a thread of that process, which may be its leader.
@@ -138,8 +135,6 @@ impl<'a> Rows<'a> {
             row.known = row.known.without(EFFECTIVE); // the leader's
         }
         self.into.tasks.push(row);
-        let stolen_ns = figures.exact.and_then(|exact| exact.dead.map(|_| exact.used.stolen_ns));
-        self.into.stolen_ns.extend(stolen_ns);
     }
 
     /// Takes an answer; `None` where there is no such task any more.
@@ -210,51 +205,67 @@ impl<'a> Rows<'a> {
         let tell = || exact.or_else(|| self.census.start(process.pid, tid));
         let known = self.known.find(tid, figures.elapsed_us, window, tell);
         let told = if self.names_in_full && is_cut_off(figures) { self.census.comm(tid) } else { None };
-        let comm = told.unwrap_or(figures.comm);
         let shown = if is_sum { &mut known.shown_of_process } else { &mut known.shown };
         *shown = times(runtime_ns, figures, *shown);
-        let (user_ns, system_ns) = *shown;
-        let mut fields = self.abilities.fields().union(EFFECTIVE);
-        if was_suspended && !known.is_told {
-            fields = fields.without(START);
-        }
-        if known.is_dead {
-            fields = fields.union(STATE);
-        }
-        if !figures.has_counted_delays() {
-            fields = fields.without(DELAYS);
-        }
-        Task {
-            known: fields,
-            tid: Tid(tid),
-            pid: Pid(process.pid),
-            ppid: Pid(figures.ppid.cast_signed()),
-            start_time_ns: known.start,
-            uid: figures.uid,
-            gid: figures.gid,
-            euid: process.euid,
-            egid: process.egid,
-            state: State(if known.is_dead { b'Z' } else { 0 }),
-            nice: figures.nice.into(),
-            policy: figures.policy.into(),
-            threads: process.threads,
-            runtime_ns,
-            user_ns,
-            system_ns,
-            runqueue_wait_ns: figures.run_queue.total_ns,
-            block_io_delay_ns: figures.block_io.total_ns,
-            swap_in_delay_ns: figures.swap_in.total_ns,
-            minor_faults: figures.minor_faults,
-            major_faults: figures.major_faults,
-            voluntary_switches: figures.voluntary_switches,
-            involuntary_switches: figures.involuntary_switches,
-            read_bytes: figures.read_bytes,
-            write_bytes: figures.write_bytes,
-            cancelled_write_bytes: figures.cancelled_write_bytes,
-            comm,
-            ..Task::default()
-        }
+        let times = *shown;
+        let row = task_of(self.abilities, tid, process, figures, (known.start, known.is_dead), times);
+        let fields = if was_suspended && !known.is_told { row.known.without(START) } else { row.known };
+        Task { known: fields, comm: told.unwrap_or(figures.comm), ..row }
     }
+}
+
+/// A row of these figures. `life`: when it started, and whether it has reported its death. `times`: user and system time.
+pub fn task_of(
+    abilities: Abilities,
+    tid: i32,
+    process: Process,
+    figures: &Taskstats,
+    (start, is_dead): (Boottime, bool),
+    (user_ns, system_ns): (u64, u64),
+) -> Task {
+    let mut fields = abilities.fields().union(EFFECTIVE);
+    if is_dead {
+        fields = fields.union(STATE);
+    }
+    if !figures.has_counted_delays() {
+        fields = fields.without(DELAYS);
+    }
+    Task {
+        known: fields,
+        tid: Tid(tid),
+        pid: Pid(process.pid),
+        ppid: Pid(figures.ppid.cast_signed()),
+        start_time_ns: start,
+        uid: figures.uid,
+        gid: figures.gid,
+        euid: process.euid,
+        egid: process.egid,
+        state: State(if is_dead { b'Z' } else { 0 }),
+        nice: figures.nice.into(),
+        policy: figures.policy.into(),
+        threads: process.threads,
+        runtime_ns: abilities.cpu_ns(figures),
+        user_ns,
+        system_ns,
+        runqueue_wait_ns: figures.run_queue.total_ns,
+        block_io_delay_ns: figures.block_io.total_ns,
+        swap_in_delay_ns: figures.swap_in.total_ns,
+        minor_faults: figures.minor_faults,
+        major_faults: figures.major_faults,
+        voluntary_switches: figures.voluntary_switches,
+        involuntary_switches: figures.involuntary_switches,
+        read_bytes: figures.read_bytes,
+        write_bytes: figures.write_bytes,
+        cancelled_write_bytes: figures.cancelled_write_bytes,
+        comm: figures.comm,
+        ..Task::default()
+    }
+}
+
+/// The row of a process whose figures are sums of its threads, dead ones included: what is of one task only is not known.
+pub fn of_several(row: &mut Task) {
+    let unknown = OF_ONE_TASK.without(TIMES).union(RUNQUEUE_WAIT).union(DELAYS);
+    row.known = row.known.without(unknown);
 }
 
 /// Whether /proc may show a longer name than taskstats: of a kernel thread, which is a child of process 2.
@@ -270,7 +281,7 @@ fn is_of(figures: &Taskstats, pid: i32) -> bool {
 }
 
 /// User and system time by the kernel's rule: the runtime in the proportion of the ticks, never less than shown before.
-fn times(runtime_ns: u64, figures: &Taskstats, shown: (u64, u64)) -> (u64, u64) {
+pub fn times(runtime_ns: u64, figures: &Taskstats, shown: (u64, u64)) -> (u64, u64) {
     let in_us = || (figures.user_us.saturating_mul(1_000), figures.system_us.saturating_mul(1_000));
     let (tick_user_ns, tick_system_ns) =
         figures.exact.map_or_else(in_us, |exact| (exact.used.user_ns, exact.used.system_ns));

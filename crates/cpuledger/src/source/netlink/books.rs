@@ -1,0 +1,374 @@
+//! Intervals on a kernel that keeps account of the dead. Where it has cookies, a cut has what ran since the last one, so an interval costs what
+//! the machine did, whatever it holds. Exits are then looked at only to know which tasks are not there any more.
+//!
+//! A cut has all tasks where the kernel refuses the cookie, where reports of exits were lost or do not come, and where rows of all are wanted.
+
+use cpuledger_model::boottime::{Boottime, TICK_NS};
+use cpuledger_model::buffer::empty;
+use cpuledger_model::exit::Exit;
+use cpuledger_model::interval::{Exited, Interval};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::Pid;
+use nix::errno::Errno;
+
+use crate::attribution::difference::EXITS_LIMIT;
+use crate::attribution::difference::kernel_accounts::{AccountCut, Fit, KernelAccounts, Share, Told};
+use crate::error::Error;
+use crate::machine;
+use crate::source::Source;
+use crate::stop::Stop;
+
+use super::cut::Cut;
+use super::identity::Window;
+use super::layout::{Taskstats, Used};
+use super::listener::{Listener, Report};
+use super::socket::Failure;
+use super::{Netlink, exit_of, open};
+
+mod share_rows;
+
+/// How often a cut is taken again that does not fit: we lost the CPU in it, or tasks were released between its batches.
+const MOST_ATTEMPTS: usize = 6;
+
+/// What a cut may have too much for each CPU.
+const EXCESS_NS: i64 = 10_000;
+
+/// What parts of a cut may be less than nothing.
+const LACKING_NS: i64 = 10_000;
+
+/// How often exits are read within an interval.
+const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
+
+/// Deaths that are remembered until they are settled; beyond that the next cut has all tasks.
+const MOST_DYING: usize = 1 << 20;
+
+/// More tasks than the machine has, by this factor and number, are remembered for tasks that have vanished unseen.
+const MOST_TIMES: usize = 2;
+const MOST_MORE: usize = 1 << 14;
+
+/// Which rows an interval has besides those of processes that used CPU time.
+#[derive(Debug, Clone, Copy)]
+pub struct RowsOf<'a> {
+    /// These processes.
+    pub pids: &'a [Pid],
+    /// All processes.
+    pub all: bool,
+}
+
+impl RowsOf<'_> {
+    fn has(&self, pid: i32) -> bool {
+        self.all || self.pids.contains(&Pid(pid))
+    }
+}
+
+/// A death, as an interval tells it.
+#[derive(Debug, Clone, Copy)]
+struct Reported {
+    exit: Exit,
+    /// CLOCK_MONOTONIC.
+    at_ns: u64,
+    start: Boottime,
+    used: Used,
+    accounting_parent: u32,
+    is_last: bool,
+}
+
+/// The source, and the books kept by its cuts.
+pub struct AccountBooks {
+    netlink: Netlink,
+    accounts: KernelAccounts,
+    /// Of the last cut; 0: the next one has all tasks.
+    cookie: u64,
+    /// Whether the kernel has refused one.
+    is_refused: bool,
+    last_ns: u64,
+    /// Reports that a cut had not been asked for yet.
+    reported: Vec<Reported>,
+    /// Those of them that found no room.
+    unidentified: u64,
+    /// Reports that had been lost when a cut was taken last.
+    missed: u64,
+    told: Vec<Told>,
+    shares: Vec<Share>,
+    /// What each of the told grew by.
+    grown: Vec<Used>,
+    /// Rows of processes that did not run.
+    idle: Snapshot,
+    notices: Vec<String>,
+}
+
+impl AccountBooks {
+    /// Keeps books by this source; gives it back where the kernel keeps no accounts. The second is why it cannot see tasks that exit.
+    pub fn begin(mut netlink: Netlink) -> Result<(AccountBooks, Option<String>), Box<Netlink>> {
+        if !netlink.has_accounts() {
+            return Err(Box::new(netlink));
+        }
+        let blindness = netlink.watch_exits().err().map(Error::into_reason);
+        let books = AccountBooks {
+            netlink,
+            accounts: KernelAccounts::default(),
+            cookie: 0,
+            is_refused: false,
+            last_ns: 0,
+            reported: Vec::new(),
+            unidentified: 0,
+            missed: 0,
+            told: Vec::new(),
+            shares: Vec::new(),
+            grown: Vec::new(),
+            idle: Snapshot::default(),
+            notices: Vec::new(),
+        };
+        Ok((books, blindness))
+    }
+
+    /// Whether its cuts have only what ran.
+    pub fn asks_for_what_ran(&self) -> bool {
+        !self.is_refused && self.netlink.visits_all_because().is_none()
+    }
+
+    /// What is to be said to the user since the last time.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Waits, and reads what dies meanwhile.
+    ///
+    /// # Errors
+    /// When the kernel refuses to tell.
+    pub fn wait(&mut self, deadline_ns: u64, stop: &Stop) -> Result<(), Error> {
+        while self.netlink.sees_exits() && !stop.is_requested() {
+            let wake_ns = machine::monotonic_ns() + LONGEST_WITHOUT_EXITS_NS;
+            if wake_ns >= deadline_ns {
+                break;
+            }
+            stop.sleep_until(wake_ns);
+            self.read_reports()?;
+        }
+        stop.sleep_until(deadline_ns);
+        Ok(())
+    }
+
+    /// Closes the interval that ends now, and begins the next. The first cut has none before it.
+    ///
+    /// # Errors
+    /// When the kernel refuses a cut.
+    pub fn cut(&mut self, rows: &RowsOf<'_>, into: &mut Interval) -> Result<(), Error> {
+        self.netlink.known.begin_snapshot();
+        self.read_reports()?;
+        let online_cpus = machine::online_cpus();
+        let is_first = self.last_ns == 0;
+        if is_first {
+            self.begin_books(online_cpus)?;
+        }
+        let (cut, _) = self.take(rows.all, online_cpus)?;
+        let at_ns = cut.at_ns;
+        let suspended_ns = machine::suspended_ns();
+        self.netlink.known.suspensions.note(at_ns, suspended_ns);
+        let start_ns = if is_first { at_ns } else { self.last_ns };
+        let length_ns = at_ns.saturating_sub(start_ns);
+        into.renew(Interval {
+            source: SourceKind::Netlink,
+            start_ns,
+            end_ns: at_ns,
+            online_cpus,
+            capacity_ns: length_ns * u64::from(online_cpus),
+            read_begin_ns: at_ns,
+            read_begin: Boottime::from_ns(at_ns + suspended_ns),
+            exited: self.netlink.sees_exits().then(Vec::new),
+            unidentified_exits: Some(std::mem::take(&mut self.unidentified)),
+            missed_exits: self.netlink.listener.as_mut().map_or(0, Listener::take_missed),
+            ..Interval::default()
+        });
+        self.tell_exits(at_ns, is_first, into);
+        self.close(&cut, online_cpus);
+        if is_first {
+            self.note_first(&cut);
+        } else {
+            let window = Window { first_ns: at_ns, last_ns: machine::monotonic_ns() };
+            self.make_rows(&cut, window, rows, into)?;
+        }
+        into.read_end_ns = machine::monotonic_ns();
+        if let Some(cuts) =
+            self.netlink.cuts.as_mut().filter(|_| cut.has_all && self.cookie != 0 && !rows.all)
+        {
+            cuts.release();
+        }
+        crate::balance::check(into);
+        Ok(())
+    }
+
+    /// Closes the interval that ends with the cut that was weighed last.
+    fn close(&mut self, cut: &Cut, online_cpus: u32) {
+        let weighed = account_cut(&self.told, cut, self.last_ns, online_cpus);
+        self.accounts.close(&weighed, &mut self.shares, &mut self.grown);
+        self.last_ns = cut.at_ns;
+        self.cookie = if self.asks_for_what_ran() { cut.cookie } else { 0 };
+    }
+
+    /// Takes the cut of all tasks with which the books begin. Who is released between two batches of it may be in no record. That is seen when its heir
+    /// has got its time, at once: then it is done again.
+    fn begin_books(&mut self, online_cpus: u32) -> Result<(), Error> {
+        for _ in 0..MOST_ATTEMPTS {
+            self.accounts.begin_anew();
+            (self.last_ns, self.cookie) = (0, 0);
+            let (cut, _) = self.take(true, online_cpus)?;
+            self.close(&cut, online_cpus);
+            self.note_first(&cut);
+            let (cut, fits) = self.take(false, online_cpus)?;
+            self.close(&cut, online_cpus);
+            self.note_first(&cut);
+            if fits {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a cut, and weighs it, until its figures fit the time there was. Says whether they do.
+    fn take(&mut self, has_all: bool, online_cpus: u32) -> Result<(Cut, bool), Error> {
+        if self.knows_too_many() {
+            self.ask_for_all();
+        }
+        let mut attempt = 1;
+        loop {
+            let cookie = if has_all { 0 } else { self.cookie };
+            let mut cut = match self.take_once(cookie) {
+                Err(Failure::Errno(Errno::EINVAL)) if cookie != 0 => {
+                    self.refuse();
+                    continue;
+                }
+                taken => taken.map_err(open::failed)?,
+            };
+            self.read_reports()?;
+            let missed = self.netlink.listener.as_ref().map_or(0, Listener::missed);
+            if std::mem::replace(&mut self.missed, missed) != missed && cookie != 0 {
+                self.ask_for_all();
+                continue;
+            }
+            self.tell(&mut cut);
+            let weighed = account_cut(&self.told, &cut, self.last_ns, online_cpus);
+            let Netlink { census, .. } = &self.netlink;
+            let fit = self.accounts.weigh(&weighed, |pid, tid| census.is_there(pid, tid));
+            let fits = is_good(fit, online_cpus);
+            if fits || attempt == MOST_ATTEMPTS {
+                return Ok((cut, fits));
+            }
+            attempt += 1;
+        }
+    }
+
+    fn take_once(&mut self, cookie: u64) -> Result<Cut, Failure> {
+        match &mut self.netlink.cuts {
+            Some(cuts) => cuts.take_since(cookie),
+            None => Err(Failure::Errno(Errno::ENOENT)),
+        }
+    }
+
+    /// The records of a cut, by process.
+    fn tell(&mut self, cut: &mut Cut) {
+        empty(&mut self.told);
+        let told = cut.records.iter().zip(0..).filter_map(|(figures, place)| told(figures, place));
+        self.told.extend(told);
+        self.told.sort_unstable_by_key(|told| (told.pid, told.tid));
+        cut.records.sort_unstable_by_key(|figures| (figures.pid, figures.tid));
+    }
+
+    /// Whether tasks are remembered that cannot be there any more.
+    fn knows_too_many(&self) -> bool {
+        let there_are = machine::tasks().map_or(usize::MAX, |tasks| tasks as usize);
+        self.accounts.tasks() > there_are.saturating_mul(MOST_TIMES).saturating_add(MOST_MORE)
+            || self.accounts.dying() > MOST_DYING
+    }
+
+    fn ask_for_all(&mut self) {
+        self.cookie = 0;
+        if self.accounts.dying() > MOST_DYING {
+            self.accounts.forget_dying();
+        }
+    }
+
+    fn refuse(&mut self) {
+        (self.cookie, self.is_refused) = (0, true);
+        let why = "the kernel does not know the cookie of the last snapshot";
+        self.notices.push(format!("the source netlink asks for all tasks from now on: {why}"));
+    }
+
+    /// Reads the reports that wait.
+    fn read_reports(&mut self) -> Result<(), Error> {
+        let Netlink { listener: Some(listener), known, census, abilities, .. } = &mut self.netlink else {
+            return Ok(());
+        };
+        known.suspensions.note(machine::monotonic_ns(), machine::suspended_ns());
+        let read = listener.read(|report| {
+            let exit = exit_of(&report, *abilities, known, census);
+            let Some(reported) = reported(&report, exit) else { return };
+            let numbers = [exit.process.tid.0, exit.task.tid.0];
+            self.accounts.report(numbers, reported.start, reported.at_ns, reported.is_last);
+            if self.reported.len() < EXITS_LIMIT {
+                self.reported.push(reported);
+            } else {
+                self.unidentified += 1;
+            }
+        });
+        read.map_err(open::failed)
+    }
+
+    /// Tells the deaths before the cut. Those before the first are of no interval.
+    fn tell_exits(&mut self, at_ns: u64, is_first: bool, into: &mut Interval) {
+        let Some(exited) = &mut into.exited else { return };
+        let accounts = &self.accounts;
+        let before = self.reported.extract_if(.., |reported| reported.at_ns < at_ns);
+        exited.extend(before.filter(|_| !is_first).map(|reported| {
+            let Reported { exit, start, used, accounting_parent, is_last, .. } = reported;
+            let parent = accounting_parent.cast_signed();
+            let last_ns = accounts.used_by(exit.task.tid.0, start).cpu_ns();
+            let parent_start =
+                accounts.start_of(parent).map(|start| Boottime::from_ns(start.ns() / TICK_NS * TICK_NS));
+            Exited {
+                exit,
+                cpu_ns: used.cpu_ns().saturating_sub(last_ns),
+                accounting_parent: Some(Pid(parent)).filter(|pid| pid.0 != 0),
+                accounting_start: parent_start,
+                ends_process: Some(is_last),
+                ..Exited::default()
+            }
+        }));
+        cpuledger_model::buffer::Trim::trim(&mut self.reported);
+    }
+}
+
+fn account_cut<'a>(told: &'a [Told], cut: &Cut, last_ns: u64, online_cpus: u32) -> AccountCut<'a> {
+    let capacity_ns = cut.at_ns.saturating_sub(last_ns) * u64::from(online_cpus);
+    AccountCut { told, has_all: cut.has_all, at_ns: cut.at_ns, capacity_ns }
+}
+
+fn is_good(fit: Fit, online_cpus: u32) -> bool {
+    fit.excess_ns <= EXCESS_NS * i64::from(online_cpus) && fit.lacking_ns <= LACKING_NS
+}
+
+fn told(figures: &Taskstats, place: u32) -> Option<Told> {
+    let exact = figures.exact?;
+    Some(Told {
+        tid: figures.tid.cast_signed(),
+        pid: figures.pid?.cast_signed(),
+        start: Boottime::from_ns(exact.start_ns),
+        place,
+        used: exact.used,
+        dead: exact.dead?,
+    })
+}
+
+fn reported(report: &Report, exit: Exit) -> Option<Reported> {
+    let figures = &report.figures;
+    let exact = figures.exact?;
+    Some(Reported {
+        exit,
+        at_ns: exact.start_monotonic_ns.saturating_add(figures.elapsed_us.saturating_mul(1_000)),
+        start: Boottime::from_ns(exact.start_ns),
+        used: exact.used,
+        accounting_parent: exact.dead?.accounting_parent,
+        is_last: figures.is_last_of_process() == Some(true),
+    })
+}
