@@ -52,6 +52,7 @@ fn expected(version: u16) -> Taskstats {
         system_us: value(22),
         minor_faults: value(23),
         major_faults: value(24),
+        has_memory: true,
         read_bytes: value(33),
         write_bytes: value(34),
         cancelled_write_bytes: value(35),

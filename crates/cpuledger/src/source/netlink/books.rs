@@ -40,8 +40,8 @@ const LACKING_NS: i64 = 10_000;
 /// How often exits are read within an interval.
 const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
 
-/// Deaths that are remembered until they are settled; beyond that the next cut has all tasks.
-const MOST_DYING: usize = 1 << 20;
+/// Deaths that are remembered before those of short lives are forgotten, at least.
+const LEAST_DYING: usize = 1 << 16;
 
 /// More tasks than the machine has, by this factor and number, are remembered for tasks that have vanished unseen.
 const MOST_TIMES: usize = 2;
@@ -89,6 +89,10 @@ pub struct AccountBooks {
     unidentified: u64,
     /// Reports that had been lost when a cut was taken last.
     missed: u64,
+    /// Whether some were lost since the last cut of all tasks.
+    has_lost_reports: bool,
+    /// Deaths to remember at most until short lives are forgotten.
+    most_dying: usize,
     told: Vec<Told>,
     shares: Vec<Share>,
     /// What each of the told grew by.
@@ -114,6 +118,8 @@ impl AccountBooks {
             reported: Vec::new(),
             unidentified: 0,
             missed: 0,
+            has_lost_reports: true,
+            most_dying: LEAST_DYING,
             told: Vec::new(),
             shares: Vec::new(),
             grown: Vec::new(),
@@ -205,6 +211,10 @@ impl AccountBooks {
         self.accounts.close(&weighed, &mut self.shares, &mut self.grown);
         self.last_ns = cut.at_ns;
         self.cookie = if self.asks_for_what_ran() { cut.cookie } else { 0 };
+        // Where the next one has all tasks, who is missing is seen.
+        if cut.has_all && self.cookie != 0 && std::mem::take(&mut self.has_lost_reports) {
+            self.find_zombies(cut);
+        }
     }
 
     /// Takes the cut of all tasks with which the books begin. Who is released between two batches of it may be in no record. That is seen when its heir
@@ -212,7 +222,7 @@ impl AccountBooks {
     fn begin_books(&mut self, online_cpus: u32) -> Result<(), Error> {
         for _ in 0..MOST_ATTEMPTS {
             self.accounts.begin_anew();
-            (self.last_ns, self.cookie) = (0, 0);
+            (self.last_ns, self.cookie, self.has_lost_reports) = (0, 0, true);
             let (cut, _) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
@@ -229,7 +239,7 @@ impl AccountBooks {
     /// Takes a cut, and weighs it, until its figures fit the time there was. Says whether they do.
     fn take(&mut self, has_all: bool, online_cpus: u32) -> Result<(Cut, bool), Error> {
         if self.knows_too_many() {
-            self.ask_for_all();
+            self.cookie = 0;
         }
         let mut attempt = 1;
         loop {
@@ -243,9 +253,12 @@ impl AccountBooks {
             };
             self.read_reports()?;
             let missed = self.netlink.listener.as_ref().map_or(0, Listener::missed);
-            if std::mem::replace(&mut self.missed, missed) != missed && cookie != 0 {
-                self.ask_for_all();
-                continue;
+            if std::mem::replace(&mut self.missed, missed) != missed {
+                self.has_lost_reports = true;
+                if cookie != 0 {
+                    self.cookie = 0;
+                    continue;
+                }
             }
             self.tell(&mut cut);
             let weighed = account_cut(&self.told, &cut, self.last_ns, online_cpus);
@@ -279,14 +292,6 @@ impl AccountBooks {
     fn knows_too_many(&self) -> bool {
         let there_are = machine::tasks().map_or(usize::MAX, |tasks| tasks as usize);
         self.accounts.tasks() > there_are.saturating_mul(MOST_TIMES).saturating_add(MOST_MORE)
-            || self.accounts.dying() > MOST_DYING
-    }
-
-    fn ask_for_all(&mut self) {
-        self.cookie = 0;
-        if self.accounts.dying() > MOST_DYING {
-            self.accounts.forget_dying();
-        }
     }
 
     fn refuse(&mut self) {
@@ -312,7 +317,26 @@ impl AccountBooks {
                 self.unidentified += 1;
             }
         });
-        read.map_err(open::failed)
+        read.map_err(open::failed)?;
+        if self.accounts.dying() > self.most_dying {
+            self.accounts.forget_short_lived(|pid, tid| census.is_there(pid, tid));
+            self.most_dying = LEAST_DYING.max(2 * self.accounts.dying());
+        }
+        Ok(())
+    }
+
+    /// Finds the dead that are not released, and whose reports were not seen: those that died before we listened, and those of lost reports.
+    fn find_zombies(&mut self, cut: &Cut) {
+        let is_leader = |figures: &&Taskstats| figures.pid == Some(figures.tid);
+        for figures in cut.records.iter().filter(is_leader) {
+            let pid = figures.tid.cast_signed();
+            let Some(exact) = figures.exact.filter(|_| !figures.has_memory && !is_of_kernel(figures)) else {
+                continue;
+            };
+            if self.netlink.census.said(pid).is_some_and(|said| said.zombie.is_some()) {
+                self.accounts.note_zombie(pid, Boottime::from_ns(exact.start_ns));
+            }
+        }
     }
 
     /// Tells the deaths before the cut. Those before the first are of no interval.
@@ -337,6 +361,11 @@ impl AccountBooks {
         }));
         cpuledger_model::buffer::Trim::trim(&mut self.reported);
     }
+}
+
+/// Kernel threads are children of process 2.
+fn is_of_kernel(figures: &Taskstats) -> bool {
+    figures.tid == 2 || figures.ppid == 2
 }
 
 fn account_cut<'a>(told: &'a [Told], cut: &Cut, last_ns: u64, online_cpus: u32) -> AccountCut<'a> {

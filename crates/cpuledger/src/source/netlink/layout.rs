@@ -127,6 +127,8 @@ pub struct Taskstats {
     pub minor_faults: u64,
     /// Page faults with I/O.
     pub major_faults: u64,
+    /// Whether it has had memory of its own, and has it: neither a kernel thread nor a zombie does. In a kernel with `CONFIG_TASK_XACCT`.
+    pub has_memory: bool,
     /// From block devices, in whole KiB.
     pub read_bytes: u64,
     /// To block devices, likewise.
@@ -284,6 +286,7 @@ fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
         system_us: members.u64(160 + basic),
         minor_faults: members.u64(168 + basic),
         major_faults: members.u64(176 + basic),
+        has_memory: members.u64(208 + basic) > 0,
         read_bytes: members.u64(248 + basic),
         write_bytes: members.u64(256 + basic),
         cancelled_write_bytes: members.u64(264 + basic),

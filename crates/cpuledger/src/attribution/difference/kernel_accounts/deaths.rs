@@ -67,7 +67,9 @@ impl KernelAccounts {
             self.dying.push(Dying { tid, pid, start: Some(start), is_process: false, phase });
         }
         if is_last {
-            self.suspects.remove(&pid);
+            if !self.processes.contains_key(&pid) {
+                self.suspects.remove(&pid);
+            }
             let own = Some(start).filter(|_| is_leader);
             let start = own.or_else(|| self.processes.get(&pid).and_then(|process| process.start));
             self.dying.push(Dying { tid: pid, pid, start, is_process: true, phase });
@@ -76,12 +78,39 @@ impl KernelAccounts {
         }
     }
 
+    /// Takes note of a process that has died, whose report was not seen.
+    pub(crate) fn note_zombie(&mut self, pid: i32, start: Boottime) {
+        let is_same = |dying: &Dying| dying.is_process && dying.pid == pid;
+        if !self.dying.iter().any(is_same) {
+            self.dying.push(Dying {
+                tid: pid,
+                pid,
+                start: Some(start),
+                is_process: true,
+                phase: Phase::Zombie,
+            });
+        }
+    }
+
+    /// Forgets the deaths of tasks that no cut has had, and none will have. `lives` as in [`KernelAccounts::weigh`].
+    pub(crate) fn forget_short_lived(&mut self, lives: impl Fn(i32, i32) -> bool) {
+        let KernelAccounts { dying, tasks, processes, .. } = self;
+        dying.retain(|&Dying { tid, pid, is_process, .. }| {
+            let is_known = if is_process { processes.contains_key(&pid) } else { tasks.contains_key(&tid) };
+            is_known || lives(pid, tid)
+        });
+        self.suspects.retain(|&pid| processes.contains_key(&pid) || lives(pid, pid));
+    }
+
     /// Judges who was released by the cut.
     pub(super) fn judge(&mut self, cut: &AccountCut<'_>, lives: &dyn Fn(i32, i32) -> bool) {
         let mut verdicts = std::mem::take(&mut self.verdicts);
         verdicts.of_dying.clear();
         verdicts.tasks.clear();
         verdicts.processes.clear();
+        let dying = self.dying.iter().filter(|dying| dying.is_process);
+        self.dying_processes.clear();
+        self.dying_processes.extend(dying.map(|dying| dying.pid));
         for index in 0..self.dying.len() {
             let verdict = self.verdict(self.dying[index], cut, lives);
             verdicts.of_dying.push(verdict);
@@ -132,7 +161,9 @@ impl KernelAccounts {
         let id = self.processes.get(&dying.pid).and_then(|process| process.id(dying.pid));
         id.is_none_or(|id| {
             let heir = self.attribution.heir(id);
-            heir == id || !cut.of_process(heir.tid.0).is_empty()
+            // If that is dying, it may have been released, too.
+            let pid = heir.tid.0;
+            heir == id || !cut.of_process(pid).is_empty() || self.dying_processes.contains(&pid)
         })
     }
 

@@ -155,6 +155,7 @@ pub(crate) struct KernelAccounts {
     /// Who inherits: what the kernel knows, also of those that did not run since their accounting parent was released.
     attribution: Attribution,
     dying: Vec<Dying>,
+    dying_processes: FxHashSet<i32>,
     /// Processes whose leader has reported its death, and others not. A thread of theirs may vanish without a report, as it gets the number of the
     /// leader by an exec.
     suspects: FxHashSet<i32>,
@@ -185,12 +186,6 @@ impl KernelAccounts {
     /// How many deaths wait to be settled.
     pub(crate) fn dying(&self) -> usize {
         self.dying.len()
-    }
-
-    /// Forgets those deaths. The next cut has to have all tasks.
-    pub(crate) fn forget_dying(&mut self) {
-        self.dying = Vec::new();
-        self.suspects = FxHashSet::default();
     }
 
     pub(crate) fn task_mut(&mut self, tid: i32) -> Option<&mut LastTask> {

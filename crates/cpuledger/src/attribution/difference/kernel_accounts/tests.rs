@@ -385,6 +385,65 @@ fn an_heir_that_was_read_too_early_owes_until_the_next_cut() {
 }
 
 #[test]
+fn a_zombie_whose_report_was_lost_leaves_its_time_once() {
+    let mut world = World::new();
+    let child = world.fork(FIRST_PID);
+    world.run(child, child, 5_000);
+    world.die(child);
+    world.accounts.dying.clear();
+    world.cut(true);
+    let start = Boottime::from_ns(world.processes[&child].threads[&child].start);
+    world.accounts.note_zombie(child, start);
+    world.reap(child);
+    let (found, expected) = world.cut(false);
+    assert_eq!((found, world.accounts.tasks()), (expected, 1));
+}
+
+#[test]
+fn a_thread_that_execs_and_dies_as_a_zombie_leaves_its_time_once() {
+    let mut world = World::new();
+    let pid = world.fork(FIRST_PID);
+    let tid = world.clone_thread(pid);
+    world.run(pid, tid, 5_000);
+    world.cut(false);
+    world.now_ns += STEP_NS;
+    world.exec_by(pid, tid);
+    world.die(pid);
+    let (found, expected) = world.cut(false);
+    assert_eq!((found, world.accounts.tasks()), (expected, 2));
+}
+
+#[test]
+fn zombies_below_a_zombie_that_is_reaped_leave_their_time_once() {
+    let mut world = World::new();
+    let above = world.fork(FIRST_PID);
+    let below = world.fork(above);
+    [below, above].into_iter().for_each(|pid| world.die(pid));
+    world.cut(false);
+    [below, above].into_iter().for_each(|pid| world.reap(pid));
+    world.run(FIRST_PID, FIRST_PID, 100);
+    let (found, expected) = world.cut(false);
+    assert_eq!((found, world.accounts.dying()), (expected, 0));
+}
+
+#[test]
+fn short_lives_are_forgotten_and_zombies_are_not() {
+    let mut world = World::new();
+    world.cut(false);
+    let (zombie, gone) = (world.fork(FIRST_PID), world.fork(FIRST_PID));
+    [zombie, gone].into_iter().for_each(|pid| world.die(pid));
+    world.reap(gone);
+    assert_eq!(world.accounts.dying(), 2);
+    world.accounts.forget_short_lived(|pid, _| pid == zombie);
+    assert_eq!(world.accounts.dying(), 1);
+    let (found, expected) = world.cut(false);
+    assert_eq!(found, expected);
+    world.reap(zombie);
+    let (found, expected) = world.cut(false);
+    assert_eq!((found, world.accounts.dying()), (expected, 0));
+}
+
+#[test]
 fn a_number_that_is_used_again_is_another_process() {
     let of_first = Dead { accounting_parent: 1, ..Dead::default() };
     let (old, young) = (
