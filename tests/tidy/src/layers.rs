@@ -112,6 +112,7 @@ pub const LAYERS: &[Layers] = &[
         package: "crates/cpuledger-model",
         from_below: &[
             "buffer",
+            "account",
             "boottime",
             "field_table",
             "frame/error",

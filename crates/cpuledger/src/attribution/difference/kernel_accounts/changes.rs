@@ -1,30 +1,14 @@
 //! What each process that has a record grew by.
 
-use std::ops::Range;
-
 use cpuledger_model::account::{Dead, Used};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::task::{Pid, TaskId};
 
 use crate::attribution::Parts;
 
-use super::{AccountCut, Fit, KernelAccounts, LastProcess, LastTask, Owed, Share, Told};
-
-/// Growth, where what is less than nothing wraps around.
-#[derive(Debug, Clone)]
-pub(super) struct Change {
-    pub(super) pid: i32,
-    start: Option<Boottime>,
-    /// Whether the last cut did not know it.
-    is_new: bool,
-    told: Range<usize>,
-    dead: Dead,
-    own: Used,
-    pub(super) threads: Used,
-    pub(super) children: Used,
-    /// By how much more the children are, as what a released process had is told of another.
-    owed: Owed,
-}
+use super::state::{
+    AccountCut, Change, Fit, KernelAccounts, LastProcess, LastTask, Owed, Share, Shown, Told,
+};
 
 impl Change {
     pub(super) fn id(&self) -> Option<TaskId> {
@@ -176,7 +160,7 @@ impl KernelAccounts {
         let place = process.threads.len() as u32;
         process.threads.push(told.tid);
         let (start, pid, used) = (told.start, told.pid, told.used);
-        self.tasks.insert(told.tid, LastTask { start, pid, place, used, shown: super::Shown::default() });
+        self.tasks.insert(told.tid, LastTask { start, pid, place, used, shown: Shown::default() });
     }
 }
 

@@ -8,56 +8,10 @@ use cpuledger_model::boottime::Boottime;
 use cpuledger_model::task::TaskId;
 
 use super::changes::start_of;
-use super::{AccountCut, KernelAccounts, Told};
+use super::state::{AccountCut, Dying, KernelAccounts, Phase, Told, Verdict, Verdicts};
 
 /// An age in a report is in whole microseconds.
 const AGE_SLACK_NS: u64 = 1_000;
-
-/// A task that has reported its death, or a process of which the last task has.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Dying {
-    pub(crate) tid: i32,
-    pub(crate) pid: i32,
-    /// Its start; of a process that of its leader. `None`: it is in the next record.
-    pub(crate) start: Option<Boottime>,
-    /// Whether it is the whole process.
-    pub(crate) is_process: bool,
-    pub(crate) phase: Phase,
-}
-
-/// What is known of a death.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// It has reported at this instant, CLOCK_MONOTONIC.
-    Reported(u64),
-    /// It had a record since.
-    Zombie,
-    /// It was gone at the last cut, or just after it.
-    Gone,
-}
-
-/// What a cut says of one that is dying.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It is not released.
-    Stays,
-    /// It was released before the cut.
-    Released,
-    /// It is released by now.
-    Perhaps,
-    /// Nothing is known of it, and nothing need be.
-    Over,
-}
-
-/// Those of a cut.
-#[derive(Debug, Default)]
-pub(super) struct Verdicts {
-    /// Of each that is dying.
-    of_dying: Vec<Verdict>,
-    /// What was released.
-    tasks: Vec<i32>,
-    processes: Vec<i32>,
-}
 
 impl KernelAccounts {
     /// Takes note of the report of a task that dies at that instant, CLOCK_MONOTONIC.

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use cpuledger_model::account::Dead;
+
 use super::*;
+use crate::attribution::Parts;
 
 /// Between two steps: more than an age in a report is rounded.
 const STEP_NS: u64 = 10_000;
