@@ -476,7 +476,7 @@ _cpuledger() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "command user cgroup process ancestor unit" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "command user cgroup process ancestor unit container pod image" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -690,7 +690,7 @@ _cpuledger() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait parts cgroup user command wait,cgroup wait,user wait,command" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -42,12 +42,20 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; cgroup, unit, container, pod, image, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
 parts\t''
 cgroup\t''
+unit\t''
+container\t''
+pod\t''
+image\t''
 user\t''
 command\t''
 wait\,cgroup\t''
+wait\,unit\t''
+wait\,container\t''
+wait\,pod\t''
+wait\,image\t''
 wait\,user\t''
 wait\,command\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''
@@ -100,12 +108,15 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor or unit' -r -f -a "command\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor, unit, container, pod or image' -r -f -a "command\t''
 user\t''
 cgroup\t''
 process\t''
 ancestor\t''
-unit\t''"
+unit\t''
+container\t''
+pod\t''
+image\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r -f -a "text\t''
 json\t''

@@ -43,7 +43,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
-'--by=[wait\: show how each row spent its time; cgroup, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup user command wait,cgroup wait,user wait,command)' \
+'--by=[wait\: show how each row spent its time; cgroup, unit, container, pod, image, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
@@ -96,7 +96,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--since=[Start time \[default\: start of the recording\]]:TIME:' \
 '--until=[Stop time \[default\: end of the recording\]]:TIME:' \
-'--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:(command user cgroup process ancestor unit)' \
+'--by=[What the rows are\: command, user, cgroup, process, ancestor, unit, container, pod or image]:WHAT:(command user cgroup process ancestor unit container pod image)' \
 '--top=[Number of rows; the rest is one row]:N:' \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
 '--output=[Write to this file; a failed run leaves no partial file]:FILE:_files' \

@@ -107,7 +107,7 @@ _ptop() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait parts cgroup user command wait,cgroup wait,user wait,command" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -3,12 +3,20 @@ complete -c ptop -s d -l delay -l interval -d 'Length of an interval in seconds,
 complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
 complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
 complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
-complete -c ptop -l by -d 'wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
+complete -c ptop -l by -d 'wait: show how each row spent its time; cgroup, unit, container, pod, image, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
 parts\t''
 cgroup\t''
+unit\t''
+container\t''
+pod\t''
+image\t''
 user\t''
 command\t''
 wait\,cgroup\t''
+wait\,unit\t''
+wait\,container\t''
+wait\,pod\t''
+wait\,image\t''
 wait\,user\t''
 wait\,command\t''"
 complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''

@@ -26,7 +26,7 @@ _ptop() {
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
-'--by=[wait\: show how each row spent its time; cgroup, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup user command wait,cgroup wait,user wait,command)' \
+'--by=[wait\: show how each row spent its time; cgroup, unit, container, pod, image, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \

@@ -302,6 +302,8 @@ struct cpuledger_exit {
 	u64 runtime_ns;
 	u64 tick_user_ns;
 	u64 tick_system_ns;
+	u64 cgroup_id;		/* unified hierarchy; 0: not known */
+	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; likewise */
 	u32 uid, euid;
 	u8 comm[CPULEDGER_COMM_BYTES];
 };
@@ -468,6 +470,8 @@ struct cpuledger_slot_rest {
 	u64 folded_children_ns[2];
 	u64 first_ns;		  /* since when this slot tells what the task does: its start or, after an exec by a thread, that; CLOCK_MONOTONIC; 0: it does not tell that */
 	u64 birth;		  /* on the list of births of a CPU: LISTED | the next one; 0: it is on none */
+	u64 cgroup_id;		  /* written at the last switch: unified hierarchy, 0: not known */
+	u64 cgroup_v1_cpu_id;	  /* likewise: hierarchy of the cpu controller */
 };
 
 /* In `birth`. Slot numbers are below it. */
@@ -545,12 +549,12 @@ CPULEDGER_ASSERT_SIZE(cpuledger_cpu_range, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_parent, 40);
 CPULEDGER_ASSERT_SIZE(cpuledger_waiting, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_program, 24);
-CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
+CPULEDGER_ASSERT_SIZE(cpuledger_exit, 112);
 CPULEDGER_ASSERT_SIZE(cpuledger_birth, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot, (192 + CPULEDGER_ACTIVITY_BYTES + 63) / 64 * 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 48);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_off, 128);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 192);

@@ -58,14 +58,6 @@ static __always_inline void book_cpu(u64 *by_parity, const struct segment *segme
 		by_parity[(segment->interval + 1) & 1] += after_cut(segment);
 }
 
-static __always_inline void read_users(struct task_struct *walked, struct cpuledger_slot *slot)
-{
-	const struct cred *cred = walked->real_cred;
-
-	slot->uid = cred->uid.val;
-	slot->euid = cred->euid.val;
-}
-
 /*
  * Makes the slot of a task; NONE if there is none. From its fork on a task waits for a CPU. The accumulators keep what the last owner left:
  * the reader has yet to read it.
@@ -255,6 +247,7 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->flags = flags;
 	slot->exit_code = prev->exit_code;
 	read_users(walked, slot);
+	keep_last_cgroups(number);
 	slot->ppid_or_next_free = parent ? parent->tgid : 0;
 	slot->end_ns_or_batch = segment->end_ns;
 	/* The switch may count from before a fork that has just been. */

@@ -4,7 +4,7 @@
  * walks is not lost. And the parent of each process at its fork, to which that time belongs: at the exit the kernel may
  * name another. O(1): no loop over tasks, children or threads.
  */
-#include "compat.bpf.h"
+#include "cgroups.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";
@@ -72,6 +72,7 @@ int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
 	record->runtime_ns = prev->se.sum_exec_runtime;
 	record->tick_user_ns = prev->utime;
 	record->tick_system_ns = prev->stime;
+	read_last_cgroups((u64)prev, &record->cgroup_id, &record->cgroup_v1_cpu_id);
 	record->uid = prev->real_cred->uid.val;
 	record->euid = prev->real_cred->euid.val;
 	__builtin_memcpy(record->comm, prev->comm, sizeof(record->comm));

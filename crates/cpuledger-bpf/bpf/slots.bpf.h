@@ -6,6 +6,7 @@
 #ifndef CPULEDGER_SLOTS_BPF_H
 #define CPULEDGER_SLOTS_BPF_H
 
+#include "cgroups.bpf.h"
 #include "compat.bpf.h"
 
 struct cpuledger_control control SEC(".data.control") __attribute__((aligned(64))) = {};
@@ -377,6 +378,25 @@ __noinline u32 find_slot_of(u32 tid, u64 task)
 static __always_inline u32 find_slot(struct task_struct *task)
 {
 	return search_index(task->pid, false, (u64)task, 0);
+}
+
+static __always_inline void read_users(struct task_struct *walked, struct cpuledger_slot *slot)
+{
+	const struct cred *cred = walked->real_cred;
+
+	slot->uid = cred->uid.val;
+	slot->euid = cred->euid.val;
+}
+
+/* A function that the verifier checks by itself: what it reads has no effect on what comes after it. */
+__noinline int keep_last_cgroups(u32 number)
+{
+	struct cpuledger_slot_rest *rest = rest_at(number);
+	struct cpuledger_slot *slot = slot_at(number);
+
+	if (rest && slot)
+		read_last_cgroups(slot->task, &rest->cgroup_id, &rest->cgroup_v1_cpu_id);
+	return 0;
 }
 
 #endif

@@ -166,13 +166,14 @@ pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
     give_up_all_but(kind, caller, of_user).context("cannot give up privileges")
 }
 
-/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see. Each thread that there is by then
-/// calls it.
+/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see. One that is not root keeps the
+/// right to read the state of containers, if its unit grants that. Each thread that there is by then calls it.
 ///
 /// # Errors
 /// As [`give_up`].
 pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
-    give_up_all_but(kind, None, CapabilitySet::SYS_PTRACE).context("cannot give up privileges")
+    let of_names = if geteuid().is_root() { CapabilitySet::empty() } else { CapabilitySet::DAC_READ_SEARCH };
+    give_up_all_but(kind, None, CapabilitySet::SYS_PTRACE | of_names).context("cannot give up privileges")
 }
 
 /// The same for a recording in this directory. It belongs to the user that the program was started as. Root keeps the right to write

@@ -109,6 +109,8 @@ pub(crate) enum Origin {
     Unidentified,
     /// How many rows the frame has of this section.
     Count(Section),
+    /// What the cgroup of the row is called.
+    Named(Column),
 }
 
 /// A column of one table or several.
@@ -145,7 +147,7 @@ const fn column(
 
 use Kind::{Flag, Number, Text, Time};
 use Origin::{
-    Begin, Count, End, Growth, Interval, Letter, Recording, Row, Seen, Sequence, Start, Unidentified,
+    Begin, Count, End, Growth, Interval, Letter, Named, Recording, Row, Seen, Sequence, Start, Unidentified,
 };
 
 /// Every column, in the order of the tables. Counters that are not named here come last.
@@ -285,6 +287,17 @@ const NAMED: &[ColumnInfo] = &[
         Row(Column::CGROUP_ID),
         "Cgroup in the unified hierarchy: inode number of its directory.",
     ),
+    column(
+        U | X,
+        "container",
+        Text,
+        Named(Column::CONTAINER),
+        "Container, by the name that its runtime has for it.",
+    ),
+    column(U | X, "container_id", Text, Named(Column::CONTAINER_ID), "Id of the container."),
+    column(U | X, "image", Text, Named(Column::IMAGE), "Image of the container."),
+    column(U | X, "pod", Text, Named(Column::POD), "Pod of the container."),
+    column(U | X, "namespace", Text, Named(Column::NAMESPACE), "Kubernetes namespace of the pod."),
     column(U, "state", Text, Letter(Column::STATE), "State letter at the end, as in /proc/PID/stat."),
     column(U, "threads", Number, Row(Column::THREADS), "Threads of the process at the end."),
     column(U, "nice", Number, Row(Column::NICE), "Nice value at the end."),
@@ -427,9 +440,11 @@ pub(crate) fn columns(table: Table) -> impl Iterator<Item = &'static ColumnInfo>
 /// What the tables are made of: of a frame no more has to be read. The flags say what is not to be shown, or how much is lost.
 pub(crate) fn wanted() -> Wanted {
     let figures = COLUMNS.iter().filter_map(|column| match column.origin {
-        Origin::Interval(figure) | Origin::Row(figure) | Origin::Seen(figure) | Origin::Letter(figure) => {
-            Some(figure)
-        }
+        Origin::Interval(figure)
+        | Origin::Row(figure)
+        | Origin::Seen(figure)
+        | Origin::Letter(figure)
+        | Origin::Named(figure) => Some(figure),
         Origin::Growth(figure) => figure.growth(),
         Origin::Start => Some(Column::START_TIME_NS),
         Origin::Begin
@@ -440,8 +455,13 @@ pub(crate) fn wanted() -> Wanted {
         | Origin::Count(_) => None,
     });
     let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];
-    let columns: Vec<Column> = figures.chain(flags).collect();
-    Wanted::of(&Table::ALL.map(Table::section), &columns)
+    // What says which cgroup a row is in, and what the path tells of one without names.
+    let cgroups =
+        [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::NAMELESS];
+    let columns: Vec<Column> = figures.chain(flags).chain(cgroups).collect();
+    let sections: Vec<Section> =
+        Table::ALL.map(Table::section).into_iter().chain([Section::Cgroups]).collect();
+    Wanted::of(&sections, &columns)
 }
 
 /// The schema of a table. Any value may be absent: what a source cannot tell is not 0.

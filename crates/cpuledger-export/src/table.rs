@@ -1,10 +1,13 @@
 //! Rows of a table, made of frames.
 
+use std::collections::HashMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::Int32Type;
 use arrow_schema::ArrowError;
 use cpuledger_model::frame::{Column, Frame, Kind, Section};
+use cpuledger_model::framing::{self, CgroupIds, CgroupNames};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::Entry;
 
@@ -80,7 +83,7 @@ fn add(builder: &mut Builder, origin: Origin, of: (&Frame, &Entry), section: Sec
         Origin::Begin => builder.add_same(micros(entry.start_realtime_ns()), rows),
         Origin::End => builder.add_same(micros(entry.end_realtime_ns), rows),
         // Of texts only.
-        Origin::Recording => builder.add_nothing(rows),
+        Origin::Recording | Origin::Named(_) => builder.add_nothing(rows),
         Origin::Sequence => builder.add_same(number(entry.sequence), rows),
         Origin::Count(section) => builder.add_same(frame.table(section).len() as i64, rows),
         Origin::Interval(column) => match frame.figure(column) {
@@ -125,6 +128,17 @@ fn add_unless(builder: &mut Builder, column: Column, unless: Column, frame: &Fra
     );
 }
 
+/// The name that a column of cgroups has; a container without one goes by its id.
+fn name_of(names: &CgroupNames, column: Column) -> &[u8] {
+    match column {
+        Column::CONTAINER => names.container_label(),
+        Column::CONTAINER_ID => &names.container_id,
+        Column::IMAGE => &names.image,
+        Column::POD => &names.pod,
+        _ => &names.namespace,
+    }
+}
+
 fn add_texts(
     keys: &mut PrimitiveBuilder<Int32Type>,
     names: &mut Names,
@@ -143,6 +157,15 @@ fn add_texts(
             let number = number?;
             Some(names.number_in_frame(number, frame.text(number)?))
         })),
+        Origin::Named(column) => {
+            let table = frame.table(section);
+            let ids = |row| (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row));
+            let cgroups: HashMap<CgroupIds, CgroupNames> = framing::cgroups(frame).into_iter().collect();
+            for row in 0..rows {
+                let name = cgroups.get(&ids(row)).map_or(&[][..], |of| name_of(of, column));
+                keys.append_option((!name.is_empty()).then(|| names.number(&escaped(name))));
+            }
+        }
         Origin::Letter(column) => keys.extend(frame.table(section).all(column).map(|letter| {
             let letter = u8::try_from(letter?).ok()?;
             Some(names.number(&escaped(&[letter])))

@@ -24,6 +24,10 @@ pub struct Exit {
     pub runtime_ns: u64,
     /// From its start to its last switch, suspension not counted.
     pub lifetime_ns: u64,
+    /// The cgroup that it died in, in the unified hierarchy; `None` where the source does not know it.
+    pub cgroup_id: Option<u64>,
+    /// Likewise, in the hierarchy of the cpu controller.
+    pub cgroup_v1_cpu_id: Option<u64>,
 }
 
 impl Exit {

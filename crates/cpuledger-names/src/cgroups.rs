@@ -1,4 +1,4 @@
-//! Paths of cgroups by their numbers, for rows in groups. A row has the numbers, and the file of a living process has the paths.
+//! Paths and names of cgroups by their numbers. A row has the numbers, and the file of a living process has the paths.
 //!
 //! If the cpu controller has a hierarchy of its own (cgroups 1), CPU time is divided by that one; the unified one of such a machine
 //! mostly has all processes in `/`. Numbers may be reused (those of cgroups 1), a directory may be renamed, and a pid may belong to
@@ -8,19 +8,21 @@ use std::fs;
 use std::sync::Arc;
 
 use cpuledger_model::field::Field;
-use cpuledger_model::framing::CgroupIds;
+use cpuledger_model::framing::{CgroupIds, CgroupNames};
 use cpuledger_model::task::Task;
 use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
 
+use crate::containers::Containers;
 use crate::identity::has_started;
 use crate::learnt::Learnt;
+use crate::watch::Watch;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = CgroupIds;
 
-/// Paths by the numbers of their cgroups.
-pub type Paths = FxHashMap<Key, String>;
+/// What cgroups are called, by their numbers.
+pub type Named = FxHashMap<Key, CgroupNames>;
 
 /// The numbers of a row; `None`: its source knows none.
 pub fn key(row: &Task) -> Option<Key> {
@@ -29,36 +31,64 @@ pub fn key(row: &Task) -> Option<Key> {
     (key != (None, None)).then_some(key)
 }
 
-/// The paths.
+/// What they are called.
 #[derive(Debug, Default)]
 pub struct Cgroups {
-    learnt: Learnt<Key, String>,
+    learnt: Learnt<Key, CgroupNames>,
+    containers: Containers,
+    /// What is known of those that may be gone.
+    watch: Option<Arc<Watch>>,
 }
 
 impl Cgroups {
+    /// Those of living processes and of those that are gone: cgroups are looked at when they are made.
+    pub fn watched() -> Cgroups {
+        Cgroups { watch: Watch::shared(), ..Cgroups::default() }
+    }
+
     /// The next frame begins.
     pub fn begin(&mut self) {
         self.learnt.begin();
     }
 
-    /// The paths by now, to be kept beside a frame.
-    pub fn paths(&self) -> Arc<Paths> {
+    /// What is known by now, to be kept beside a frame.
+    pub fn named(&self) -> Arc<Named> {
         Arc::clone(&self.learnt.values)
     }
 
-    /// Takes paths that were recorded, in the place of all others: numbers may be of another boot.
-    pub fn take_recorded(&mut self, paths: &[(CgroupIds, Vec<u8>)]) {
-        let text = |path: &Vec<u8>| String::from_utf8(path.clone()).ok();
-        self.learnt.replace(paths.iter().filter_map(|(ids, path)| Some((*ids, text(path)?))).collect());
+    /// Takes what was recorded, in the place of all else: numbers may be of another boot.
+    pub fn take_recorded(&mut self, named: &[(CgroupIds, CgroupNames)]) {
+        self.learnt.replace(named.iter().cloned().collect());
     }
 
-    /// Reads the path of the cgroup of a row, unless it is known.
+    /// Reads what the cgroup of a row is called, unless that is known.
     pub fn learn(&mut self, row: &Task) {
         let Some(key) = key(row) else { return };
-        self.learnt.learn(&key, || {
-            let text = file_of(row)?;
-            str::from_utf8(path_of_cpu_time(&text)?).ok().map(str::to_owned)
+        let (containers, watch) = (&mut self.containers, &self.watch);
+        let has_name = |names: &CgroupNames| names.nameless.is_none();
+        self.learnt.learn_until(&key, has_name, |known| {
+            let of_process = file_of(row).and_then(|file| Some(containers.names(path_of_cpu_time(&file)?)));
+            let names = of_process.or_else(|| watch.as_ref()?.find(&key))?;
+            // A container that ends has no state any more before it has no process any more.
+            let was_named = known.filter(|known| known.path == names.path && has_name(known));
+            Some(was_named.filter(|_| !has_name(&names)).cloned().unwrap_or(names))
         });
+    }
+}
+
+impl Cgroups {
+    /// Takes what a frame tells of its cgroups, but for names that are known here already.
+    pub fn take_told(&mut self, told: Vec<(CgroupIds, CgroupNames)>) {
+        for (key, names) in told {
+            let is_known = |known: &CgroupNames| known.nameless.is_none() || names.nameless.is_some();
+            self.learnt.learn_until(&key, is_known, |_| Some(names.clone()));
+        }
+    }
+
+    /// Learns what the cgroup with these numbers is called, though no process of it may be left.
+    pub fn learn_of_dead(&mut self, key: Key) {
+        let Some(watch) = self.watch.as_ref().filter(|_| key != (None, None)) else { return };
+        self.learnt.learn(&key, || watch.find(&key));
     }
 }
 
@@ -100,14 +130,14 @@ mod tests {
         let myself = std::process::id() as i32;
         let mut row = Task { pid: Pid(myself), tid: Tid(myself), ..row(5) };
         cgroups.learn(&row);
-        assert!(cgroups.paths().is_empty(), "it began with the machine, and we did not");
+        assert!(cgroups.named().is_empty(), "it began with the machine, and we did not");
         let stat = fs::read(format!("/proc/{myself}/stat")).expect("we live");
         row.start_time_ns = Boottime::from_ns(parse_stat(&stat).expect("a stat").start_ticks * TICK_NS + 7);
         row.cgroup_v1_cpu_id = 6;
         cgroups.learn(&row);
         let text = fs::read("/proc/self/cgroup").expect("we live");
-        let paths = cgroups.paths();
-        let path = paths.get(&(Some(1), Some(6))).map(|path| path.as_bytes());
+        let named = cgroups.named();
+        let path = named.get(&(Some(1), Some(6))).map(|names| &*names.path);
         assert_eq!(path, path_of_cpu_time(&text));
     }
 }

@@ -4,16 +4,19 @@
 pub mod files;
 
 use cpuledger_model::boottime::Boottime;
+use cpuledger_model::framing::CgroupNames;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
 use cpuledger_proc::task::cgroup;
 use cpuledger_proc::task::cmdline::without_trailing_nuls;
 use cpuledger_proc::task::units;
 use cpuledger_proc::task::wchan::wait_channel;
 
+use crate::containers::Containers;
 use crate::lookups::Lookups;
 use crate::manner::Manner;
 use crate::now;
@@ -37,6 +40,9 @@ pub struct Details {
     wchan: FxHashMap<TaskId, Vec<u8>>,
     /// Other files, by whether they are of the task alone.
     files: FxHashMap<(TaskId, bool), Files>,
+    /// What cgroups are called, by their paths.
+    named: FxHashMap<Vec<u8>, CgroupNames>,
+    containers: Option<Containers>,
     /// Where systemd keeps this machine; `None` until it was asked for.
     systemd: Option<Option<Systemd>>,
     /// Rows that were asked for since all was forgotten.
@@ -101,6 +107,7 @@ impl Details {
         }
         self.wchan.clear();
         self.files.clear();
+        self.named.retain(|_, names| names.nameless.is_none());
         self.leaders.retain(|_, process| !process.has_failed);
         self.threads.retain(|_, process| !process.has_failed);
     }
@@ -133,6 +140,15 @@ impl Details {
         }
         if wanted.wants(Lookups::SYSTEMD) {
             self.systemd.get_or_insert_with(|| Systemd::find(self.root));
+        }
+        if wanted.wants(Lookups::CONTAINERS)
+            && let Some(path) = self.cgroups(row).and_then(|cgroup| cgroup::path_of_cpu_time(&cgroup.text))
+            && !self.named.contains_key(path)
+        {
+            let path = path.to_vec();
+            let root = Path::new(if self.root.is_empty() { "/" } else { self.root });
+            let names = self.containers.get_or_insert_with(|| Containers::below(root)).names(&path);
+            self.named.insert(path, names);
         }
         if wanted.wants(Lookups::REGISTERED) && self.registered(row).is_none() {
             let registered = Registered::find(self.root, self.session(row), self.unit(row));
@@ -171,6 +187,36 @@ impl Details {
     /// The same from the first name of a hierarchy on, likewise.
     pub fn cgroup_names(&self, row: &Task) -> &[u8] {
         cgroup::names(self.cgroup(row))
+    }
+
+    /// What its cgroup is called; `None`: that was not looked up.
+    fn named(&self, row: &Task) -> Option<&CgroupNames> {
+        self.named.get(cgroup::path_of_cpu_time(&self.cgroups(row)?.text)?)
+    }
+
+    /// The container, by its name or the beginning of its id; empty: none is known.
+    pub fn container(&self, row: &Task) -> &[u8] {
+        self.named(row).map_or(&[], CgroupNames::container_label)
+    }
+
+    /// The id of the container, likewise.
+    pub fn container_id(&self, row: &Task) -> &[u8] {
+        self.named(row).map_or(&[], |names| &names.container_id)
+    }
+
+    /// Its image, likewise.
+    pub fn image(&self, row: &Task) -> &[u8] {
+        self.named(row).map_or(&[], |names| &names.image)
+    }
+
+    /// Its pod, likewise.
+    pub fn pod(&self, row: &Task) -> &[u8] {
+        self.named(row).map_or(&[], |names| &names.pod)
+    }
+
+    /// The namespace of that, likewise.
+    pub fn namespace(&self, row: &Task) -> &[u8] {
+        self.named(row).map_or(&[], |names| &names.namespace)
     }
 
     /// The LXC container; empty: none is known.

@@ -50,6 +50,16 @@ impl<Key: Clone + Eq + Hash, Value: Clone + PartialEq> Learnt<Key, Value> {
 
     /// Reads the value of a key, unless it is known.
     pub(super) fn learn(&mut self, key: &Key, read: impl FnOnce() -> Option<Value>) {
+        self.learn_until(key, |_| true, |_| read());
+    }
+
+    /// Likewise, where some values are tried again like a failed read. `read` gets the value that is known.
+    pub(super) fn learn_until(
+        &mut self,
+        key: &Key,
+        is_whole: impl FnOnce(&Value) -> bool,
+        read: impl FnOnce(Option<&Value>) -> Option<Value>,
+    ) {
         let frame = self.frame;
         if let Some(known) = self.known.get_mut(key) {
             known.seen = frame;
@@ -60,9 +70,10 @@ impl<Key: Clone + Eq + Hash, Value: Clone + PartialEq> Learnt<Key, Value> {
         } else if self.known.len() >= MOST {
             self.make_room();
         }
-        let value = read();
+        let old = self.values.get(key);
+        let value = read(old);
         // What is known does not become unknown because one process is gone.
-        let has_value = value.is_some() || self.values.contains_key(key);
+        let has_value = value.as_ref().or(old).is_some_and(is_whole);
         if let Some(value) = value
             && self.values.get(key) != Some(&value)
         {

@@ -3,6 +3,7 @@
 
 pub mod ancestors;
 pub mod cgroups;
+pub mod containers;
 pub mod detail;
 pub mod identity;
 mod learnt;
@@ -10,8 +11,11 @@ pub mod logins;
 pub mod lookups;
 pub mod machine;
 pub mod manner;
+pub mod named;
 pub mod names;
 mod now;
 pub mod row;
+pub mod survey;
 pub mod systemd;
 pub mod terminal;
+pub mod watch;

@@ -56,6 +56,8 @@ impl Lookups {
 
     /// What systemd has written down of logins and machines.
     pub const REGISTERED: Lookups = Lookups(1 << 23);
+    /// Names of containers, by the state of their runtimes.
+    pub const CONTAINERS: Lookups = Lookups(1 << 24);
 
     /// Both together.
     pub const fn union(self, other: Lookups) -> Lookups {

@@ -1,11 +1,14 @@
 //! Which unit of systemd a process is in, by the cgroup that it has in the hierarchy that systemd uses. This is the only place that decides it.
 
 use std::fs;
+use std::sync::Arc;
 
 use cpuledger_model::task::{Comm, Task, TaskId};
 use cpuledger_proc::task::cgroup::{self, Hierarchy, hierarchy_of_cpu_time};
 use cpuledger_proc::task::mountinfo::systemd_hierarchy;
 use cpuledger_proc::task::units;
+
+use rustc_hash::FxHashMap;
 
 use crate::cgroups::{self, Key, file_of};
 use crate::learnt::Learnt;
@@ -56,13 +59,22 @@ pub fn unit_or_slice(path: &[u8]) -> &[u8] {
 }
 
 /// A cgroup. Where systemd has a hierarchy of version 1, rows have no number of it, and each process counts for itself until it executes.
-type UnitKey = (Option<Key>, Option<(TaskId, Comm)>);
+pub type UnitKey = (Option<Key>, Option<(TaskId, Comm)>);
+
+/// Where a row is in the tree of systemd.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unit {
+    /// Its unit or, of what is in none, its slice.
+    pub unit: Vec<u8>,
+    /// Its slice; empty: it is not known.
+    pub slice: Vec<u8>,
+}
 
 /// Units of rows, on a machine where the cgroups of CPU time are not those of systemd.
 #[derive(Debug, Default)]
 pub struct Units {
     systemd: Option<Systemd>,
-    learnt: Learnt<UnitKey, Vec<u8>>,
+    learnt: Learnt<UnitKey, Unit>,
 }
 
 impl Units {
@@ -73,10 +85,14 @@ impl Units {
         Units { systemd, learnt: Learnt::default() }
     }
 
-    /// The next frame begins. Returns whether there is anything to tell: else the cgroups of CPU time say it.
-    pub fn begin(&mut self) -> bool {
+    /// The next frame begins.
+    pub fn begin(&mut self) {
         self.learnt.begin();
-        self.systemd.is_some()
+    }
+
+    /// Those that are known; `None`: the cgroups of CPU time say it.
+    pub fn units(&self) -> Option<Arc<FxHashMap<UnitKey, Unit>>> {
+        self.systemd.as_ref().map(|_| Arc::clone(&self.learnt.values))
     }
 
     /// The unit or slice of a row; empty: it is not known.
@@ -88,8 +104,12 @@ impl Units {
         let Some(systemd) = &self.systemd else { return &[] };
         let is_numbered = systemd.hierarchy == Hierarchy::Unified;
         let key = (cgroups::key(row), (!is_numbered).then_some((row.id(), row.comm)));
-        self.learnt.learn(&key, || Some(unit_or_slice(systemd.path(&read(row)?)?).to_vec()));
-        self.learnt.values.get(&key).map_or(&[], Vec::as_slice)
+        self.learnt.learn(&key, || {
+            let file = read(row)?;
+            let path = systemd.path(&file)?;
+            Some(Unit { unit: unit_or_slice(path).to_vec(), slice: units::slice(path).to_vec() })
+        });
+        self.learnt.values.get(&key).map_or(&[], |unit| &unit.unit)
     }
 }
 
@@ -148,7 +168,7 @@ mod tests {
         };
         let reads = |mountinfo, rows: &[Task]| {
             let mut units = Units { systemd: Some(systemd(mountinfo)), learnt: Learnt::default() };
-            assert!(units.begin());
+            units.begin();
             let mut reads = 0;
             for row in rows {
                 let unit = units.unit_by(row, |_| {
@@ -164,6 +184,6 @@ mod tests {
         let executed = Task { comm: Comm::new(b"other"), ..rows[0] };
         assert_eq!(reads(V1, &[rows[0], executed]), 2, "systemd moves a process before it executes");
         let mut nothing = Units::default();
-        assert!(!nothing.begin() && nothing.unit(&rows[0]).is_empty());
+        assert!(nothing.units().is_none() && nothing.unit(&rows[0]).is_empty());
     }
 }

@@ -1,13 +1,14 @@
 //! Frames in, a report out.
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
+use cpuledger_model::framing::{self, CgroupIds};
 use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths, Id};
 use crate::dimension::{Dimension, Name};
-use crate::groups::Groups;
+use crate::groups::{Groups, Place};
 use crate::instants::Instants;
 use crate::lineage::Lineage;
 use crate::names::{Comm, Names};
@@ -44,13 +45,12 @@ const COLUMNS: [Column; 26] = [
     Column::MAJOR_FAULTS,
 ];
 
-/// What those by cgroup are made of beside that, and those by ancestry.
+/// What those by cgroup are made of beside that, those by a name of it, and those by ancestry.
 const OF_CGROUPS: [Column; 5] =
     [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::UNIT];
+const OF_NAMES: [Column; 5] =
+    [Column::CONTAINER, Column::CONTAINER_ID, Column::IMAGE, Column::POD, Column::NAMELESS];
 const OF_ANCESTORS: [Column; 1] = [Column::PPID];
-
-/// The numbers of a cgroup in the unified hierarchy, and in that of the cpu controller.
-type CgroupIds = (Option<u64>, Option<u64>);
 
 /// A time line: buckets of the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,8 @@ const REMAINDER: i64 = 0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Key {
     Unknown,
+    /// It has none.
+    Without,
     Command(Comm),
     User(u64),
     Cgroup(u64),
@@ -81,8 +83,8 @@ struct Subject {
     id: Id,
     comm: Comm,
     euid: Option<u64>,
-    cgroup: Key,
-    unit: Key,
+    /// By [`Dimension::OF_CGROUP`].
+    of_cgroup: [Key; Dimension::OF_CGROUP.len()],
     amounts: Amounts,
 }
 
@@ -92,9 +94,8 @@ impl Subject {
             Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
             Dimension::Command => Key::Command(self.comm),
             Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
-            Dimension::Cgroup => self.cgroup,
-            Dimension::Unit => self.unit,
             Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
+            of_cgroup => of_cgroup.place_of_cgroup().map_or(Key::Unknown, |place| self.of_cgroup[place]),
         }
     }
 }
@@ -108,6 +109,10 @@ pub struct Accumulator {
     /// Paths of the cgroups of the frame that is read, by their numbers. The second is not enough: where the cpu controller is not turned on
     /// for a cgroup of version 2, it is that of one above it.
     paths: FxHashMap<CgroupIds, Comm>,
+    /// Containers, pods and images of these, likewise.
+    named: FxHashMap<CgroupIds, [Key; 3]>,
+    /// Whether rows of that frame tell their units.
+    has_units: bool,
     balance: Balance,
     /// That of each bucket of the time line.
     buckets: Vec<Balance>,
@@ -129,6 +134,8 @@ impl Accumulator {
             lineage: dimensions.contains(&Dimension::Ancestor).then(Lineage::default),
             names: Names::default(),
             paths: FxHashMap::default(),
+            named: FxHashMap::default(),
+            has_units: false,
             balance: Balance::default(),
             buckets: Vec::new(),
             time_line: None,
@@ -149,6 +156,9 @@ impl Accumulator {
             sections.push(Section::Cgroups);
             columns.extend(OF_CGROUPS);
         }
+        if self.has_names() {
+            columns.extend(OF_NAMES);
+        }
         if self.has(Dimension::User) {
             columns.push(Column::EUID);
         }
@@ -166,7 +176,11 @@ impl Accumulator {
     }
 
     fn has_cgroups(&self) -> bool {
-        self.has(Dimension::Cgroup) || self.has(Dimension::Unit)
+        Dimension::OF_CGROUP.into_iter().any(|dimension| self.has(dimension))
+    }
+
+    fn has_names(&self) -> bool {
+        self.tables.iter().any(|(own, _)| own.needs_names())
     }
 
     fn has(&self, dimension: Dimension) -> bool {
@@ -228,6 +242,20 @@ impl Accumulator {
     /// Takes what the frame tells beside its rows.
     fn learn_beside(&mut self, frame: &Frame) {
         self.paths.clear();
+        self.named.clear();
+        let units = frame.table(Section::Processes).cells(Column::UNIT);
+        self.has_units = (0..frame.table(Section::Processes).len()).any(|row| units.get(row).is_some());
+        if self.has_names() {
+            for (ids, names) in framing::cgroups(frame) {
+                let key = |own: &mut Names, name: &[u8]| match name {
+                    [] if names.nameless.is_some() => Key::Unknown,
+                    [] => Key::Without,
+                    name => Key::Text(own.intern(name)),
+                };
+                let told = [names.container_label(), &names.pod, &names.image];
+                self.named.insert(ids, told.map(|name| key(&mut self.names, name)));
+            }
+        }
         if self.has_cgroups() {
             for row in 0..frame.table(Section::Cgroups).len() {
                 let text = |column| frame.text_of(Section::Cgroups, column, row);
@@ -249,19 +277,34 @@ impl Accumulator {
         }
     }
 
-    /// The cgroup of a row of processes.
-    fn cgroup(&self, frame: &Frame, row: usize) -> Key {
-        let ids = cgroup_ids(frame.table(Section::Processes), row);
-        let number = ids.1.or(ids.0).map_or(Key::Unknown, Key::Cgroup);
-        self.paths.get(&ids).map_or(number, |path| Key::Text(*path))
-    }
-
     /// Its unit, or the cgroup whose path says it.
     fn unit(&mut self, frame: &Frame, row: usize) -> Key {
         match frame.text_of(Section::Processes, Column::UNIT, row) {
             Some([]) => Key::Unknown,
             Some(unit) => Key::Text(self.names.intern(unit)),
-            None => self.cgroup(frame, row),
+            None => self.of_cgroup(cgroup_ids(frame.table(Section::Processes), row), Dimension::Cgroup),
+        }
+    }
+
+    /// What a row of processes is put with by this dimension, which its cgroup tells.
+    fn of_row(&mut self, frame: &Frame, row: usize, dimension: Dimension) -> Key {
+        match dimension {
+            Dimension::Unit => self.unit(frame, row),
+            _ => self.of_cgroup(cgroup_ids(frame.table(Section::Processes), row), dimension),
+        }
+    }
+
+    /// What a cgroup is put with. The path of it tells the unit.
+    fn of_cgroup(&self, ids: CgroupIds, dimension: Dimension) -> Key {
+        let named = |place: usize| self.named.get(&ids).map_or(Key::Unknown, |keys| keys[place]);
+        match dimension {
+            Dimension::Container => named(0),
+            Dimension::Pod => named(1),
+            Dimension::Image => named(2),
+            _ => {
+                let number = ids.1.or(ids.0).map_or(Key::Unknown, Key::Cgroup);
+                self.paths.get(&ids).map_or(number, |path| Key::Text(*path))
+            }
         }
     }
 
@@ -298,12 +341,15 @@ impl Accumulator {
             deaths: 0,
         };
         let pid = table.get_signed(Column::PID, row).or_else(|| table.get_signed(Column::TID, row));
+        let of_cgroup = Dimension::OF_CGROUP.map(|dimension| match self.has(dimension) {
+            true => self.of_row(frame, row, dimension),
+            false => Key::Unknown,
+        });
         Subject {
             id: (pid.unwrap_or_default(), start.unwrap_or_default()),
             comm: self.names.of_row(frame, Section::Processes, row),
             euid: get(Column::EUID),
-            cgroup: if self.has(Dimension::Cgroup) { self.cgroup(frame, row) } else { Key::Unknown },
-            unit: if self.has(Dimension::Unit) { self.unit(frame, row) } else { Key::Unknown },
+            of_cgroup,
             amounts,
         }
     }
@@ -325,22 +371,26 @@ impl Accumulator {
                         table.add(user.map_or(Key::Unknown, Key::User), sum, bucket);
                     }
                 }
-                Dimension::Cgroup | Dimension::Unit => {
-                    let is_unit = *dimension == Dimension::Unit;
-                    // Its record does not tell it: its heir is mostly of the same.
-                    for (row, sum) in groups.by_heir(deaths, began_ns) {
-                        let key = match row {
-                            Some(row) if is_unit => self.unit(frame, row),
-                            Some(row) => self.cgroup(frame, row),
-                            None => Key::Unknown,
-                        };
-                        table.add(key, sum, bucket);
-                    }
-                }
                 Dimension::Process | Dimension::Ancestor => {
                     for dead in deaths.iter() {
                         let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
                         table.add(Key::Process(dead.id, comm), &amounts_of(dead, began_ns), bucket);
+                    }
+                }
+                of_cgroup => {
+                    // Where rows tell their units, the numbers of cgroups do not.
+                    let tells_cgroups = *of_cgroup != Dimension::Unit || !self.has_units;
+                    for (place, sum) in groups.by_cgroup(frame, (deaths, tells_cgroups), began_ns) {
+                        let key = match place {
+                            Place::Heir(None) => Key::Unknown,
+                            Place::Heir(Some(row)) => self.of_row(frame, row, *of_cgroup),
+                            // On machines where a row tells its unit, its numbers do not.
+                            Place::Cgroup(_) if *of_cgroup == Dimension::Unit && self.has_units => {
+                                Key::Unknown
+                            }
+                            Place::Cgroup(ids) => self.of_cgroup(ids, *of_cgroup),
+                        };
+                        table.add(key, sum, bucket);
                     }
                 }
             }
@@ -434,6 +484,7 @@ impl Accumulator {
     fn name(&self, key: Key) -> Name {
         match key {
             Key::Unknown => Name::Unknown,
+            Key::Without => Name::Without,
             Key::Command(comm) => self.names.text(comm).map_or(Name::Unknown, Name::Text),
             Key::User(uid) => Name::User(uid),
             Key::Cgroup(id) => Name::Cgroup(id),

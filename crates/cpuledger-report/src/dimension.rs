@@ -11,10 +11,32 @@ pub enum Dimension {
     Cgroup,
     /// The unit of systemd, or the cgroup where no unit was recorded: its path says it.
     Unit,
+    /// The container of the cgroup.
+    Container,
+    /// The pod of that.
+    Pod,
+    /// The image of that.
+    Image,
     /// The process.
     Process,
     /// The names of the process and of those above it, up to the first that is known.
     Ancestor,
+}
+
+impl Dimension {
+    /// Those that the cgroup of a row tells.
+    pub(crate) const OF_CGROUP: [Dimension; 5] =
+        [Dimension::Cgroup, Dimension::Unit, Dimension::Container, Dimension::Pod, Dimension::Image];
+
+    /// Its place among these.
+    pub(crate) fn place_of_cgroup(self) -> Option<usize> {
+        Dimension::OF_CGROUP.iter().position(|own| *own == self)
+    }
+
+    /// Whether the names of a cgroup are needed for it, and not its path alone.
+    pub(crate) fn needs_names(self) -> bool {
+        matches!(self, Dimension::Container | Dimension::Pod | Dimension::Image)
+    }
 }
 
 /// What a row is of.
@@ -22,6 +44,8 @@ pub enum Dimension {
 pub enum Name {
     /// No interval told it.
     Unknown,
+    /// It has none: it is in no container, or in none of a pod.
+    Without,
     /// A command, or whatever has a text.
     Text(Vec<u8>),
     /// A user.

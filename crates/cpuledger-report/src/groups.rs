@@ -1,6 +1,7 @@
 //! What the dead of a frame add up to, by group: so that a table is looked at once a group, not once a process.
 
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::framing::CgroupIds;
 use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;
@@ -12,6 +13,17 @@ pub(crate) struct Groups {
     sums: Vec<Amounts>,
     users: Vec<Option<u64>>,
     of_users: FxHashMap<Option<u64>, usize>,
+    places: Vec<Place>,
+    of_places: FxHashMap<Place, usize>,
+}
+
+/// Where one of the dead was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// In a cgroup with these numbers.
+    Cgroup(CgroupIds),
+    /// Where its heir is: the row of that.
+    Heir(Option<usize>),
 }
 
 impl Groups {
@@ -34,14 +46,38 @@ impl Groups {
         self.sums().map(|(group, sum)| ((group as u64).checked_sub(1), sum))
     }
 
-    /// By the row of the heir.
-    pub(crate) fn by_heir(
+    /// By the cgroup that they died in or, where their records do not tell it, by the row of the heir, which mostly is of the same.
+    pub(crate) fn by_cgroup(
         &mut self,
-        deaths: &Deaths,
+        frame: &Frame,
+        (deaths, tells_cgroups): (&Deaths, bool),
         began_ns: Option<u64>,
-    ) -> impl Iterator<Item = (Option<usize>, &Amounts)> {
-        self.add_up(deaths, began_ns, |dead, _| deaths.heir_row(dead).map_or(0, |row| row + 1));
-        self.sums().map(|(group, sum)| (group.checked_sub(1), sum))
+    ) -> impl Iterator<Item = (Place, &Amounts)> {
+        let table = frame.table(Section::Exited);
+        let (unified, of_cpu) = (table.cells(Column::CGROUP_ID), table.cells(Column::CGROUP_V1_CPU_ID));
+        let (mut places, mut of_places) =
+            (std::mem::take(&mut self.places), std::mem::take(&mut self.of_places));
+        places.clear();
+        of_places.clear();
+        let mut last = 0;
+        self.add_up(deaths, began_ns, |dead, _| {
+            let ids = (unified.get(dead.record as usize), of_cpu.get(dead.record as usize));
+            let place = match ids {
+                ids if tells_cgroups && ids != (None, None) => Place::Cgroup(ids),
+                _ => Place::Heir(deaths.heir_row(dead)),
+            };
+            if places.get(last) != Some(&place) {
+                last = *of_places.entry(place).or_insert_with(|| {
+                    places.push(place);
+                    places.len() - 1
+                });
+            }
+            last
+        });
+        (self.places, self.of_places) = (places, of_places);
+        let places = &self.places;
+        let sums = self.sums.iter().enumerate().filter(|(_, sum)| sum.deaths > 0);
+        sums.map(|(group, sum)| (places[group], sum))
     }
 
     /// By the effective user.

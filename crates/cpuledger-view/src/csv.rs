@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger_model::field::Value;
 use cpuledger_model::interval::Row;
+use cpuledger_names::named::NameKey;
 pub use cpuledger_proc::escape::Cells;
 use cpuledger_proc::escape::append_escaped;
 
@@ -24,7 +25,8 @@ const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
 /// None: memory takes everything.
 pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(text);
-    writer.write_record(LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())))?;
+    let names = NameKey::ALL.iter().map(|name| name.name());
+    writer.write_record(LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())).chain(names))?;
     writer.flush()
 }
 
@@ -74,6 +76,9 @@ impl Rows<'_, '_> {
                 "task" if *is_of_processes => Value::Absent,
                 _ => key.value(row),
             })?;
+        }
+        for name in NameKey::ALL {
+            self.write_value(self.shown.name(&row.task, name))?;
         }
         self.writer.write_record(None::<&[u8]>)
     }

@@ -1,4 +1,4 @@
-//! Rows put together: by cgroup, user or name, and the dead by name.
+//! Rows put together: by cgroup, unit, container, user or name, and the dead by name.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::{Division, Exited, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, Task};
-use cpuledger_names::cgroups::{self, Paths};
+use cpuledger_names::cgroups;
+use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::escaped;
 
@@ -26,29 +27,60 @@ pub enum Group {
     User,
     /// The name.
     Command,
+    /// What the cgroup is called.
+    Named(NameKey),
 }
 
 impl Group {
+    /// Every group, by its name in options, settings and help.
+    pub const ALL: [(&'static str, Group); 7] = [
+        ("cgroup", Group::Cgroup),
+        ("unit", Group::Named(NameKey::Unit)),
+        ("container", Group::Named(NameKey::Container)),
+        ("pod", Group::Named(NameKey::Pod)),
+        ("image", Group::Named(NameKey::Image)),
+        ("user", Group::User),
+        ("command", Group::Command),
+    ];
+
+    /// The group behind this one, and none behind the last.
+    #[must_use]
+    pub fn next(self) -> Group {
+        let place = Group::ALL.iter().position(|(_, group)| *group == self).map_or(0, |place| place + 1);
+        Group::ALL.get(place).map_or(Group::No, |(_, group)| *group)
+    }
+
+    /// Whether names of cgroups have to be looked up for it.
+    pub fn needs_names(self) -> bool {
+        matches!(self, Group::Cgroup | Group::Named(_))
+    }
+
     /// What is read of a row for its group.
     pub fn fields(self) -> FieldSet {
         match self {
             Group::No => FieldSet::EMPTY,
             Group::Cgroup => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
+            Group::Named(_) => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]),
             Group::User => FieldSet::of(&[Field::Euid]),
             Group::Command => FieldSet::of(&[Field::Comm]),
         }
     }
 
     /// The name of the group of a row.
-    pub fn name_of(self, row: &Task, users: &Names, paths: &Paths) -> Name {
+    pub fn name_of(self, row: &Task, users: &Names, named: &Named) -> Name {
         if row.is_remainder() {
             return Name::Remainder;
         }
         match self {
-            Group::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match paths.get(&key) {
-                Some(path) => Name::of(path.as_bytes()),
+            Group::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match named.cgroup(&key) {
+                Some(names) => Name::of(&names.path),
                 None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
             }),
+            Group::Named(key) => match named.group(row, key) {
+                Grouped::Name(name) => Name::of(name),
+                Grouped::None => Name::Without(key.name()),
+                Grouped::Unknown => Name::Unknown,
+            },
             Group::User if !row.known.contains(Field::Euid) => Name::Unknown,
             Group::User => match users.name(row.euid) {
                 b"" => Name::Text(row.euid.to_string()),
@@ -68,6 +100,8 @@ pub const OTHER_NAMES: &str = "(all other names)";
 pub enum Name {
     /// It is not known.
     Unknown,
+    /// It has none of this kind.
+    Without(&'static str),
     /// All that the reader is not shown.
     Remainder,
     /// The dead of all names that have no line of their own.
@@ -87,6 +121,11 @@ impl Name {
     pub fn label(&self) -> &str {
         match self {
             Name::Text(text) => text,
+            Name::Without("container") => "(no container)",
+            Name::Without("pod") => "(no pod)",
+            Name::Without("namespace") => "(no namespace)",
+            Name::Without("image") => "(no image)",
+            Name::Without(_) => "(none)",
             Name::Unknown => "-",
             Name::Remainder => "(others, not shown)",
             Name::OtherNames => OTHER_NAMES,
@@ -162,8 +201,14 @@ pub fn exited_row(exited: &Exited) -> Row {
     ]);
     const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid]);
     let exit = &exited.exit;
+    let known = if exit.euid.is_some() { KNOWN.union(EFFECTIVE) } else { KNOWN };
+    let of_cgroup = |id: Option<u64>, field| id.map_or(FieldSet::EMPTY, |_| FieldSet::of(&[field]));
     let task = Task {
-        known: if exit.euid.is_some() { KNOWN.union(EFFECTIVE) } else { KNOWN },
+        known: known
+            .union(of_cgroup(exit.cgroup_id, Field::CgroupId))
+            .union(of_cgroup(exit.cgroup_v1_cpu_id, Field::CgroupV1CpuId)),
+        cgroup_id: exit.cgroup_id.unwrap_or_default(),
+        cgroup_v1_cpu_id: exit.cgroup_v1_cpu_id.unwrap_or_default(),
         tid: exit.task.tid,
         pid: Pid(exit.process.tid.0),
         ppid: exit.ppid,

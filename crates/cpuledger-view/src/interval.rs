@@ -411,6 +411,7 @@ fn context_of<'a>(shown: &Shown<'_>, page: &'a Page<'_>) -> CellContext<'a> {
         cmdline: None,
         is_task: shown.tasks.is_some(),
         subtree_ns: None,
+        named: None,
         is_exact: false,
     }
 }

@@ -1,10 +1,13 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
+use crate::group::exited_row;
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger_model::SourceKind;
 use cpuledger_model::field::Value;
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
+use cpuledger_model::task::Task;
 use cpuledger_model::{Lived, States};
+use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
@@ -36,19 +39,19 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_unattributed_by(line, interval);
     append_key(line, "processes");
     line.push(b'[');
-    shown.processes().for_each(|row| append_row(line, &PROCESS_KEYS, row));
+    shown.processes().for_each(|row| append_row(line, &PROCESS_KEYS, row, shown));
     close(line, b']');
     if shown.tasks.is_some() {
         append_key(line, "tasks");
         line.push(b'[');
-        shown.tasks().for_each(|row| append_row(line, &TASK_KEYS, row));
+        shown.tasks().for_each(|row| append_row(line, &TASK_KEYS, row, shown));
         close(line, b']');
     }
     append_key(line, "exited");
     match &interval.exited {
         Some(exited) => {
             line.push(b'[');
-            shown.exited.iter().for_each(|&index| append_exited(line, &exited[index]));
+            shown.exited.iter().for_each(|&index| append_exited(line, &exited[index], shown));
             close(line, b']');
         }
         None => line.extend_from_slice(b"null,"),
@@ -100,15 +103,23 @@ fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
     close(line, b'}');
 }
 
-fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Row) {
+fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Row, shown: &Shown<'_>) {
     line.push(b'{');
     for key in keys {
         append_member(line, key.name(), key.value(row));
     }
+    append_names(line, &row.task, shown);
     close(line, b'}');
 }
 
-fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
+/// The names that the cgroup of a row leads to.
+fn append_names(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
+    for name in NameKey::ALL {
+        append_member(line, name.name(), shown.name(row, name));
+    }
+}
+
+fn append_exited(line: &mut Vec<u8>, exited: &Exited, shown: &Shown<'_>) {
     let exit = &exited.exit;
     let part = |part: fn(&States) -> u64| known(exited.states.as_ref().map(part));
     let lived = |part: fn(&Lived) -> u64| known(exited.lived.as_ref().map(part));
@@ -144,9 +155,12 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("life_stopped_ns", lived(|lived| lived.states.stopped_ns)),
         ("life_unseen_ns", lived(|lived| lived.states.unseen_ns)),
         ("life_elapsed_ns", lived(|lived| lived.states.elapsed_ns)),
+        ("cgroup_id", known(exit.cgroup_id)),
+        ("cgroup_v1_cpu_id", known(exit.cgroup_v1_cpu_id)),
     ] {
         append_member(line, key, value);
     }
+    append_names(line, &exited_row(exited).task, shown);
     close(line, b'}');
 }
 
@@ -305,6 +319,8 @@ mod tests {
             exit_code: Some(0),
             runtime_ns: 1,
             lifetime_ns: 1,
+            cgroup_id: None,
+            cgroup_v1_cpu_id: None,
         };
         Exited { exit, cpu_ns, accounting_parent: Some(Pid(7)), ..Exited::default() }
     }
@@ -338,6 +354,7 @@ mod tests {
             exited: &[0],
             blocked: &[0],
             boot_id: None,
+            named: None,
         };
         let mut line = Vec::new();
         append_interval(&mut line, &shown);
@@ -376,7 +393,17 @@ mod tests {
         let lived = Lived { cpu_ns: 600_000, states };
         let exited = Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) };
         let mut line = Vec::new();
-        append_exited(&mut line, &exited);
+        let interval = Interval::default();
+        let shown = Shown {
+            interval: &interval,
+            processes: &[],
+            tasks: None,
+            exited: &[],
+            blocked: &[],
+            boot_id: None,
+            named: None,
+        };
+        append_exited(&mut line, &exited, &shown);
         line.pop();
         let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
         let number = |key: &str| printed[key].as_u64().expect(key);

@@ -2,8 +2,10 @@
 
 use std::sync::LazyLock;
 
-use cpuledger_model::field::{FIELDS, Field};
+use cpuledger_model::field::{FIELDS, Field, Value};
 use cpuledger_model::interval::{Interval, Row};
+use cpuledger_model::task::Task;
+use cpuledger_names::named::{NameKey, Named};
 
 use crate::column::{Column, columns};
 use crate::figure::Part;
@@ -134,9 +136,16 @@ pub struct Shown<'a> {
     pub blocked: &'a [usize],
     /// Identifier of the boot.
     pub boot_id: Option<&'a str>,
+    /// What the cgroups of the rows are called; `None`: it was not looked up.
+    pub named: Option<&'a Named>,
 }
 
 impl<'a> Shown<'a> {
+    /// A name that the cgroup of a row leads to.
+    pub(crate) fn name(&self, row: &Task, name: NameKey) -> Value<'a> {
+        self.named.and_then(|named| named.name(row, name)).map_or(Value::Absent, Value::Bytes)
+    }
+
     /// Those that have a line each: the tasks, if they are wanted, or the processes.
     pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
         let (shown, rows) = match self.tasks {

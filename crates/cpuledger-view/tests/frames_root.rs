@@ -25,6 +25,7 @@ fn json(interval: &Interval) -> String {
             exited: &all(interval.exited.as_ref().map_or(0, Vec::len)),
             blocked: &all(interval.blocked.as_ref().map_or(0, Vec::len)),
             boot_id: Some("a boot"),
+            named: None,
         },
     );
     String::from_utf8(line).expect("JSON is UTF-8")

@@ -31,6 +31,8 @@ pub struct TaskTime {
     /// What it did while it was on none. `None`: that is not kept, the kernel does not tell it, or a task without a slot of its own
     /// is in its books.
     pub off: Option<Off>,
+    /// The cgroups that it has died in: of the unified hierarchy, and of that of the cpu controller; 0: not known, or it lives.
+    pub cgroup: [u64; 2],
     /// The identity of the task; the accumulators in it have no meaning.
     pub slot: abi::cpuledger_slot,
 }

@@ -487,6 +487,11 @@ impl Ledger {
             && u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS == 0;
         let off = off.filter(|_| is_of_one_task);
         self.off_fault_ns += off_fault_ns.filter(|_| is_of_one_task).map_or(0, i64::unsigned_abs);
+        let rest = |offset| self.rests.word(number, offset).load(Ordering::Acquire);
+        let of_dead = [
+            offset_of!(abi::cpuledger_slot_rest, cgroup_id),
+            offset_of!(abi::cpuledger_slot_rest, cgroup_v1_cpu_id),
+        ];
         let time = TaskTime {
             number,
             wall_ns,
@@ -495,6 +500,7 @@ impl Ledger {
             is_last,
             is_running,
             off,
+            cgroup: if is_last { of_dead.map(rest) } else { [0; 2] },
             slot,
         };
         if slot.tid == 0 {

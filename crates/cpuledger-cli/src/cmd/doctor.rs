@@ -1,13 +1,17 @@
 //! `cpuledger doctor`: each source, usable or not, the fact behind it, the remedy.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use cpuledger::SourceKind;
+use cpuledger::framing::Nameless;
 use cpuledger::source::cost::{
     Activity, Costs, LEDGER_FORK_AND_EXIT_NS, LEDGER_MAY_EXCEED_PERCENT, LEDGER_SWITCH_NS, WALK_TASK_NS,
 };
 use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
+use cpuledger_names::survey::Survey;
 use cpuledger_proc::escape::append_sentence;
 use serde::Serialize;
 
@@ -41,17 +45,46 @@ struct Document<'a> {
     auto: Option<SourceKind>,
     costs: &'a Option<Costs>,
     sources: &'a [SourceReport],
+    /// Which containers have names.
+    names: NamesDocument,
+}
+
+/// The names of cgroups.
+#[derive(Serialize)]
+struct NamesDocument {
+    cgroups: usize,
+    containers: usize,
+    /// Containers without a name, by reason.
+    nameless: BTreeMap<&'static str, usize>,
 }
 
 impl Document<'_> {
-    fn of(report: &Report) -> Document<'_> {
+    fn of<'a>(report: &'a Report, names: &Survey) -> Document<'a> {
         Document {
             schema: SCHEMA,
             machine: &report.machine,
             auto: report.auto,
             costs: &report.costs,
             sources: &report.sources,
+            names: NamesDocument {
+                cgroups: names.cgroups,
+                containers: names.containers,
+                nameless: names.nameless.iter().map(|(why, count)| (key_of(*why), *count)).collect(),
+            },
         }
+    }
+}
+
+/// A reason as a key of JSON.
+fn key_of(why: Nameless) -> &'static str {
+    match why {
+        Nameless::NoState => "no_state",
+        Nameless::Denied => "denied",
+        Nameless::TooLarge => "too_large",
+        Nameless::Damaged => "damaged",
+        Nameless::OfUser => "of_user",
+        Nameless::OtherCgroup => "other_cgroup",
+        Nameless::NotRecorded => "not_recorded",
     }
 }
 
@@ -62,7 +95,8 @@ impl Document<'_> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
     let report = support::examine();
-    let text = printed(&report, arguments.format, cpuledger_program::output::has_color())?;
+    let names = Survey::take();
+    let text = printed((&report, &names), arguments.format, cpuledger_program::output::has_color())?;
     cpuledger_program::output::write(text.as_bytes())?;
     match report.auto {
         Some(_) => Ok(()),
@@ -71,12 +105,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The report in that format.
-fn printed(report: &Report, format: Format, has_color: bool) -> anyhow::Result<String> {
+fn printed((report, names): (&Report, &Survey), format: Format, has_color: bool) -> anyhow::Result<String> {
     let mut text = match format {
-        Format::Text => Page::new(has_color).of(report),
-        Format::Json => {
-            serde_json::to_string_pretty(&Document::of(report)).context("cannot print the report as JSON")?
-        }
+        Format::Text => Page::new(has_color).of(report, names),
+        Format::Json => serde_json::to_string_pretty(&Document::of(report, names))
+            .context("cannot print the report as JSON")?,
     };
     if !text.ends_with('\n') {
         text.push('\n');
@@ -156,13 +189,14 @@ impl Page {
         Page { text: String::new(), has_color }
     }
 
-    fn of(mut self, report: &Report) -> String {
+    fn of(mut self, report: &Report, names: &Survey) -> String {
         self.machine(&report.machine);
         for source in &report.sources {
             self.text.push('\n');
             self.source(source);
         }
         self.text.push('\n');
+        self.row("names", &names.sentence());
         if let Some(costs) = &report.costs {
             self.row("cost", &cost(costs));
         }
@@ -266,7 +300,8 @@ mod tests {
         let activity = Activity { switches_per_s: 1_250, forks_per_s: 4, tasks: 96, online_cpus: 2 };
         let page = |activity| {
             let costs = Costs::estimate(activity, Duration::from_secs(2), false);
-            Page::new(false).of(&Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) })
+            let report = Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) };
+            Page::new(false).of(&report, &Survey::default())
         };
         let expected = "
 cost         ledger 0.0248 % of a CPU, for 1250 switches/s (190 ns each) and 4 forks/s (2500 ns); \

@@ -55,7 +55,7 @@ pub struct Arguments {
     /// Stop time [default: end of the recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
-    /// What the rows are: command, user, cgroup, process, ancestor or unit
+    /// What the rows are: command, user, cgroup, process, ancestor, unit, container, pod or image
     #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(BY.map(|by| by.name)), hide_possible_values = true)]
     by: String,
     /// Number of rows; the rest is one row

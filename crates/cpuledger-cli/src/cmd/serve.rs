@@ -78,6 +78,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Args;
 use cpuledger::SourceKind;
+use cpuledger_names::watch::Watch;
 use cpuledger_program::output;
 use cpuledger_service::client::socket_path;
 use cpuledger_service::inherited;
@@ -159,6 +160,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     journal.start().context("cannot begin a thread")?;
     let signals = Signals::watch().context("cannot wait for signals")?;
     let audiences = Arc::new(Audiences::new(rings)?);
+    // Its thread looks at all cgroups that are there, before the first interval.
+    Watch::shared();
     let attached_ns = keeping.course.attached_ns;
     let recording = Arc::new(Recording::default());
     recording.configure(config.recording());

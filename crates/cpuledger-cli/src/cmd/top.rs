@@ -20,8 +20,8 @@ use cpuledger::machine::Load;
 use cpuledger::source::replay::RecordedFacts;
 use cpuledger::source::service::name_socket;
 use cpuledger::{SourceKind, Task, machine};
-use cpuledger_names::cgroups::Cgroups;
 use cpuledger_names::lookups::Lookups;
+use cpuledger_names::named::Namer;
 use cpuledger_names::row::Surroundings;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
@@ -188,7 +188,7 @@ struct Printer<'a> {
     buffer: Vec<u8>,
     selection: Selection,
     around: Surroundings,
-    cgroups: Cgroups,
+    namer: Namer,
     writer: Writer,
     /// Of the interval.
     boot_id: Option<String>,
@@ -196,8 +196,8 @@ struct Printer<'a> {
     own_boot_id: Option<String>,
     /// Whether the files of tasks may be of those that are shown.
     reads_files: bool,
-    /// Whether the paths of cgroups are those of the recording.
-    has_recorded_cgroups: bool,
+    /// Whether names of cgroups are those of the recording.
+    has_recorded_names: bool,
     load: Option<Load>,
     width: usize,
     has_header: bool,
@@ -206,17 +206,21 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn new(options: &Options) -> Printer<'_> {
         let boot_id = machine::boot_id();
+        let has_names = options.format != Format::Text || options.by.group.needs_names();
+        // From now on, so that what dies before the interval ends has its names.
+        let is_live = options.replay.is_none();
+        let namer = if has_names && is_live { Namer::watched() } else { Namer::default() };
         Printer {
             options,
             buffer: Vec::new(),
             selection: Selection::default(),
             around: Surroundings::now(),
-            cgroups: Cgroups::default(),
+            namer,
             writer: Writer::default(),
             own_boot_id: boot_id.clone(),
             boot_id,
             reads_files: true,
-            has_recorded_cgroups: false,
+            has_recorded_names: false,
             load: None,
             width: width(),
             has_header: false,
@@ -258,9 +262,9 @@ impl Printer<'_> {
         self.around.machine.now_seconds = (told.end_realtime_ns / 1_000_000_000) as i64;
         self.boot_id.clone_from(&told.boot_id);
         self.reads_files = is_this_boot;
-        self.has_recorded_cgroups = !told.cgroups.is_empty();
-        if self.has_recorded_cgroups {
-            self.cgroups.take_recorded(&told.cgroups);
+        self.has_recorded_names = !told.cgroups.is_empty();
+        if self.has_recorded_names {
+            self.namer.take_recorded(&told.cgroups, &told.units);
         }
         self.width = width();
     }
@@ -272,7 +276,9 @@ impl Printer<'_> {
             self.append_text(interval);
             return Ok(());
         }
-        let shown = self.selection.shown(self.options, interval, self.boot_id.as_deref());
+        self.look_up_names(interval);
+        let named = self.namer.named();
+        let shown = self.selection.shown(self.options, interval, (self.boot_id.as_deref(), Some(&named)));
         if self.options.format == Format::Json {
             json::append_interval(&mut self.buffer, &shown);
         } else {
@@ -286,14 +292,21 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// Looks up what the cgroups of all rows are called.
+    fn look_up_names(&mut self, interval: &Interval) {
+        self.namer.begin();
+        if self.reads_files && !self.has_recorded_names {
+            self.namer.learn_interval(interval);
+        }
+    }
+
     fn append_text(&mut self, interval: &Interval) {
-        let shown = self.selection.shown(self.options, interval, None);
-        let reads =
-            Reads { files: self.reads_files, cgroups: self.reads_files && !self.has_recorded_cgroups };
-        look_up((&mut self.around, &mut self.cgroups), self.options, &shown, reads);
-        let paths = self.cgroups.paths();
+        let shown = self.selection.shown(self.options, interval, (None, None));
+        let reads = Reads { files: self.reads_files, names: self.reads_files && !self.has_recorded_names };
+        look_up((&mut self.around, &mut self.namer), self.options, &shown, reads);
+        let named = self.namer.named();
         let groups = (self.options.by.group != Group::No).then(|| {
-            let names = (&self.around.users, &*paths);
+            let names = (&self.around.users, &named);
             self.selection.groups(self.options, interval, names)
         });
         let machine = &self.around.machine;
@@ -323,12 +336,12 @@ impl Printer<'_> {
 #[derive(Clone, Copy)]
 struct Reads {
     files: bool,
-    cgroups: bool,
+    names: bool,
 }
 
 /// Looks up what the rows will show.
 fn look_up(
-    (around, cgroups): (&mut Surroundings, &mut Cgroups),
+    (around, namer): (&mut Surroundings, &mut Namer),
     options: &Options,
     shown: &Shown<'_>,
     reads: Reads,
@@ -340,9 +353,9 @@ fn look_up(
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
-    cgroups.begin();
-    if options.by.group == Group::Cgroup && reads.cgroups {
-        rows.iter().for_each(|row| cgroups.learn(row));
+    namer.begin();
+    if options.by.group.needs_names() && reads.names {
+        rows.iter().for_each(|row| namer.learn(row));
     }
 }
 

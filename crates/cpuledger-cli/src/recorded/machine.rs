@@ -336,6 +336,8 @@ fn dead(source: SourceKind) -> Vec<Exited> {
             exit_code: Some(256),
             runtime_ns: 2 * cpu_ns,
             lifetime_ns: 3 * cpu_ns,
+            cgroup_id: None,
+            cgroup_v1_cpu_id: None,
         };
         let states = Sight::of(source).is_ledger.then(|| states(3 * cpu_ns, cpu_ns, cpu_ns / 7));
         // Of one, not all of its life is known.

@@ -54,8 +54,15 @@ impl Named for Tree {
 }
 
 impl Named for Group {
-    const NAMES: &'static [(&'static str, Group)] =
-        &[("no", Group::No), ("cgroup", Group::Cgroup), ("user", Group::User), ("command", Group::Command)];
+    const NAMES: &'static [(&'static str, Group)] = &{
+        let mut names = [("no", Group::No); Group::ALL.len() + 1];
+        let mut place = 0;
+        while place < Group::ALL.len() {
+            names[place + 1] = Group::ALL[place];
+            place += 1;
+        }
+        names
+    };
 }
 
 impl Named for ThemeName {
@@ -193,7 +200,7 @@ pub static SETTINGS: [Setting; 19] = [
     },
     Setting {
         key: "group",
-        help: "Group rows: no, cgroup, user or command.",
+        help: "Group rows: no, cgroup, unit, container, pod, image, user or command.",
         get: |settings| Value::String(settings.group.name().to_owned()),
         set: |settings, value| choose(&mut settings.group, value),
     },

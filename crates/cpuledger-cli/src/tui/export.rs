@@ -57,6 +57,7 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
         exited: &exited,
         blocked: &blocked,
         boot_id: frame.around.boot_id.as_deref(),
+        named: Some(&frame.around.named),
     };
     let mut bytes = Vec::new();
     match format {

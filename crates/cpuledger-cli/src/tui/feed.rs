@@ -17,7 +17,7 @@ use super::past::learn_users;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 use crate::record::recorder::Recorder;
-use cpuledger_names::cgroups::Cgroups;
+use cpuledger_names::named::Namer;
 
 /// What the feed is told.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct Feed {
     statistics: HostStatistics,
     users: Names,
     around: Surroundings,
-    cgroups: Cgroups,
+    namer: Namer,
     boot_id: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Feed {
             statistics: HostStatistics::read(),
             users: Names::of_users(),
             around,
-            cgroups: Cgroups::default(),
+            namer: Namer::default(),
             boot_id: machine::boot_id(),
         }
     }
@@ -159,7 +159,7 @@ impl Feed {
 
     /// Reads what surrounds the interval, so that the view does not have to.
     fn frame_of(&mut self, interval: Interval, asleep: Asleep) -> Frame {
-        self.cgroups.begin();
+        self.namer.begin();
         self.users.begin();
         let statistics = HostStatistics::read();
         let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
@@ -176,7 +176,7 @@ impl Feed {
             statistics,
             cpus,
             born,
-            cgroups: self.cgroups.paths(),
+            named: self.namer.named(),
             time_of_day: local.strftime("%H:%M:%S").to_string(),
             end_realtime_ns,
             uptime: clock::boottime(),
@@ -209,10 +209,10 @@ impl Feed {
         Ok(asleep)
     }
 
-    /// The path of its cgroup, if that is wanted and not known.
+    /// What its cgroup is called, if that is wanted and not known.
     fn learn_cgroup(&mut self, row: &Task) {
         if self.subscription.fields.contains(Field::CgroupId) {
-            self.cgroups.learn(row);
+            self.namer.learn(row);
         }
     }
 }

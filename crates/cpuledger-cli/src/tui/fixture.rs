@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
+use cpuledger::framing::CgroupNames;
 use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
 use cpuledger::interval::{Blocked, Division, Exited, Interval, Row, Usage};
 use cpuledger::machine::Load;
@@ -29,6 +30,8 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         exit_code: Some(0),
         runtime_ns: cpu_ns,
         lifetime_ns: 2 * cpu_ns,
+        cgroup_id: None,
+        cgroup_v1_cpu_id: None,
     };
     let states = States {
         elapsed_ns: 2 * cpu_ns,
@@ -216,10 +219,13 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
             CpuShare { cpu: 1, user: 100, system: 50, stolen: 0 },
         ],
         born: Some(360),
-        cgroups: Arc::new(
-            [((Some(0), Some(0)), "/".to_owned()), ((Some(1), Some(0)), "/build.slice".to_owned())]
-                .into_iter()
-                .collect(),
+        named: cpuledger_names::named::Named::of(
+            [
+                ((Some(0), Some(0)), CgroupNames::of_path(b"/")),
+                ((Some(1), Some(0)), CgroupNames::of_path(b"/build.slice")),
+            ]
+            .into_iter()
+            .collect(),
         ),
         time_of_day: "12:00:01".to_owned(),
         end_realtime_ns: 1_700_000_000 * SECOND,

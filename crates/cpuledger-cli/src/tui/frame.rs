@@ -13,7 +13,7 @@ use cpuledger::{Field, Pid, Snapshot, States, Task, TaskId};
 use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
-use cpuledger_names::cgroups;
+use cpuledger_names::named::Named;
 
 /// A refresh.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub struct Around {
     pub cpus: Vec<CpuShare>,
     /// Tasks forked in the interval.
     pub born: Option<u64>,
-    /// Paths of cgroups by their numbers.
-    pub cgroups: Arc<cgroups::Paths>,
+    /// What cgroups are called.
+    pub named: Named,
     /// The local time of day at the end, `12:00:01`.
     pub time_of_day: String,
     /// The end, CLOCK_REALTIME.

@@ -3,7 +3,6 @@
 mod dialog;
 mod search;
 
-use cpuledger_view::group::Group;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::action::{Action, ExportFormat};
@@ -160,12 +159,7 @@ impl State {
             }
             Action::Group => {
                 settings.tree = Tree::No;
-                settings.group = match settings.group {
-                    Group::No => Group::Cgroup,
-                    Group::Cgroup => Group::User,
-                    Group::User => Group::Command,
-                    Group::Command => Group::No,
-                };
+                settings.group = settings.group.next();
                 effect = Effect::Cut;
             }
             Action::Exited => settings.has_exited = !settings.has_exited,

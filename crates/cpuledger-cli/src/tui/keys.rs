@@ -43,7 +43,11 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
                 "tree by parent, with the sum of each subtree, and back",
             ),
             key(&["A"], Action::AccountingTree, "tree by accounting parent, and back"),
-            key(&["g"], Action::Group, "group by cgroup, user, command, or not at all"),
+            key(
+                &["g"],
+                Action::Group,
+                "group by cgroup, unit, container, pod, image, user, command, or not at all",
+            ),
             key(&["x"], Action::Exited, "show or hide what exited, by name"),
             key(&["+", "Right"], Action::Fold(false), "unfold the row"),
             key(&["-", "Left"], Action::Fold(true), "fold the row"),

@@ -1,6 +1,7 @@
 //! Whether an interval has what is looked for.
 
 use cpuledger::interval::{Interval, Row};
+use cpuledger_names::named::Named;
 use cpuledger_names::names::Names;
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::{Query, Subject};
@@ -8,7 +9,12 @@ use cpuledger_view::query::{Query, Subject};
 use super::listing::Arguments;
 
 /// Whether a row of an interval matches, of those that live or of those that died. Arguments are those that the screen has read.
-pub fn matches(query: &Query, interval: &Interval, users: &Names, arguments: &Arguments) -> bool {
+pub fn matches(
+    query: &Query,
+    interval: &Interval,
+    (users, named): (&Names, &Named),
+    arguments: &Arguments,
+) -> bool {
     let is_match = |row: &Row| {
         let arguments = if query.needs_arguments() { arguments.text_of(&row.task) } else { None };
         query.matches(&Subject {
@@ -17,6 +23,7 @@ pub fn matches(query: &Query, interval: &Interval, users: &Names, arguments: &Ar
             users,
             memory_total_bytes: None,
             arguments: arguments.as_deref(),
+            named: Some(named),
         })
     };
     interval.processes.iter().chain(&interval.tasks).any(is_match)
@@ -39,7 +46,7 @@ mod tests {
         known.learn(make.id(), make.comm, read, Some(b"make\0-j4\0".as_slice().into()));
         let found = |text: &str| {
             let query = Query::parse(text).expect("it is right");
-            matches(&query, &frame.interval, &frame.users, &known)
+            matches(&query, &frame.interval, (&frame.users, &frame.around.named), &known)
         };
         for (text, is_there) in [
             ("comm=make", true),

@@ -57,6 +57,7 @@ fn columns_are_recorded() {
                     cmdline: (task.tid.0 % 2 == 0).then_some(b"program\0--option"),
                     is_task: !is_exact,
                     subtree_ns: Some(usage.cpu_ns * 2),
+                    named: None,
                     is_exact,
                 };
                 column.append(&mut text, shown, &context);
@@ -89,6 +90,7 @@ fn filters_are_recorded() {
                             users: &users,
                             memory_total_bytes: Some(MEMORY.total),
                             arguments: (row.task.tid.0 % 2 == 0).then_some(b"program --option"),
+                            named: None,
                         })
                     });
                     let tids: Vec<String> = matches.map(|row| row.task.tid.to_string()).collect();

@@ -250,7 +250,10 @@ impl State {
         let fields = if has_cheap_detail || self.detail.is_some() {
             FieldSet::ALL
         } else {
-            let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));
+            let shown = settings
+                .columns
+                .iter()
+                .map(|shown| of_key(shown.column.key()).union(shown.column.cell().fields()));
             let sorted = of_key(
                 cpuledger_view::interval::column::TableColumn::by_name(settings.order().0)
                     .and_then(|c| c.key()),

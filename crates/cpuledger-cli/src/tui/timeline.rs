@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use cpuledger::source::replay::{Glance, RecordedFacts, Spot};
 use cpuledger::{Boottime, Interval, machine};
-use cpuledger_names::cgroups::Cgroups;
 use cpuledger_names::lookups::Lookups;
 use cpuledger_names::machine::Machine;
+use cpuledger_names::named::Namer;
 use cpuledger_names::names::Names;
 use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
@@ -113,7 +113,7 @@ pub struct Timeline {
     /// Whether there is nothing to be added to the cells on this side.
     is_whole: [bool; 2],
     users: Names,
-    cgroups: Cgroups,
+    namer: Namer,
     machine: Machine,
     own_boot_id: Option<String>,
 }
@@ -140,7 +140,7 @@ impl Timeline {
             cells: VecDeque::new(),
             is_whole: [false; 2],
             users: Names::of_users(),
-            cgroups: Cgroups::default(),
+            namer: Namer::default(),
             machine,
             own_boot_id: machine::boot_id(),
         }
@@ -459,16 +459,16 @@ impl Timeline {
     fn frame_of(&mut self, interval: Interval, told: RecordedFacts) -> Frame {
         self.users.begin();
         learn_users(&mut self.users, &interval);
-        self.cgroups.begin();
+        self.namer.begin();
         if !told.cgroups.is_empty() {
-            self.cgroups.take_recorded(&told.cgroups);
+            self.namer.take_recorded(&told.cgroups, &told.units);
         } else if told.boot_id.is_some() && told.boot_id == self.own_boot_id {
             let rows = interval.processes.iter().chain(&interval.tasks);
-            rows.for_each(|row| self.cgroups.learn(&row.task));
+            rows.for_each(|row| self.namer.learn(&row.task));
         }
         let local = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64);
         let around = Around {
-            cgroups: self.cgroups.paths(),
+            named: self.namer.named(),
             time_of_day: local.strftime("%H:%M:%S").to_string(),
             end_realtime_ns: told.end_realtime_ns,
             uptime: told.end.unwrap_or(Boottime::from_ns(interval.end_ns)),
@@ -577,13 +577,18 @@ impl Timeline {
             let Some(next) = self.behind(last)? else { break };
             let is_there = match next {
                 Point::Past(number) => match self.past.frame(number, &mut self.users)? {
-                    Some(frame) => matches(&query, &frame.interval, &self.users, arguments),
+                    Some(frame) => {
+                        let names = (&self.users, &frame.around.named);
+                        matches(&query, &frame.interval, names, arguments)
+                    }
                     None => false,
                 },
                 Point::Recorded(spot) => {
-                    self.read(spot, &mut interval)?;
+                    let told = self.read(spot, &mut interval)?;
                     learn_users(&mut self.users, &interval);
-                    matches(&query, &interval, &self.users, arguments)
+                    let mut namer = Namer::default();
+                    told.iter().for_each(|told| namer.take_recorded(&told.cgroups, &told.units));
+                    matches(&query, &interval, (&self.users, &namer.named()), arguments)
                 }
             };
             if is_there {

@@ -235,6 +235,12 @@ macro_rules! with_figures {
         143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
         144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";
         146 HIDDEN_CPU_NS "hidden_cpu_ns" Unsigned Sum "CPU time of processes that the kernel hides: it is in the rows of others, or idle.";
+        151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
+        152 CONTAINER_ID "container_id" Text Last "Id of that container.";
+        153 IMAGE "image" Text Last "The image that the container was made of.";
+        154 POD "pod" Text Last "The pod of the container.";
+        155 NAMESPACE "namespace" Text Last "The namespace of that pod.";
+        156 NAMELESS "nameless" Unsigned Last "Why the container has no name: 1 no state of a runtime is there, 2 it may not be read, 3 it is too long, 4 it is damaged, 5 a user's own runtime made the container, 6 the state is of another cgroup, 7 a recording without names was read.";
         145 UNIT "unit" Text Last "Unit of systemd, or slice; empty: not known. In recordings of machines where the path of the cgroup does not say it.";
     }
         }

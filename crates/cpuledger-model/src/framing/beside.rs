@@ -3,10 +3,25 @@
 use crate::frame::{Column, Frame, MOST_TEXT_BYTES, Section};
 
 use crate::boottime::Boottime;
-use crate::task::Pid;
+use crate::task::{Comm, Pid, TaskId, Tid};
+
+use super::cgroup::{CgroupNames, Nameless};
 
 /// The numbers of a cgroup: in the unified hierarchy and in that of the cpu controller.
 pub type CgroupIds = (Option<u64>, Option<u64>);
+
+/// The unit of a row of processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowUnit {
+    /// The numbers of its cgroup.
+    pub cgroup: CgroupIds,
+    /// Which task.
+    pub task: TaskId,
+    /// Its name.
+    pub comm: Comm,
+    /// Its unit of systemd or, of what is in none, its slice; empty: it is not known.
+    pub unit: Vec<u8>,
+}
 
 /// A living process without a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,34 +36,76 @@ pub struct Ancestor {
     pub comm: Vec<u8>,
 }
 
-/// Puts the paths of cgroups in the place of those that the frame has. What is too long for two texts is left out.
-pub fn write_cgroups(frame: &mut Frame, paths: &[(CgroupIds, &[u8])]) {
+/// The columns of names, with what each holds.
+const NAMES: [(Column, Name); 5] = [
+    (Column::CONTAINER, |names| &mut names.container),
+    (Column::CONTAINER_ID, |names| &mut names.container_id),
+    (Column::IMAGE, |names| &mut names.image),
+    (Column::POD, |names| &mut names.pod),
+    (Column::NAMESPACE, |names| &mut names.namespace),
+];
+
+type Name = fn(&mut CgroupNames) -> &mut Vec<u8>;
+
+/// Puts cgroups in the place of those that the frame has. One whose path is too long for two texts is left out; a name is cut.
+pub fn write_cgroups(frame: &mut Frame, cgroups: &[(CgroupIds, &CgroupNames)]) {
     const MOST: usize = MOST_TEXT_BYTES as usize;
-    let paths: Vec<_> = paths.iter().filter(|(_, path)| path.len() <= 2 * MOST).collect();
+    let cgroups: Vec<_> = cgroups.iter().filter(|(_, names)| names.path.len() <= 2 * MOST).collect();
     let table = frame.table_mut(Section::Cgroups);
-    table.reset(paths.len());
-    for (row, ((unified, of_cpu), _)) in paths.iter().enumerate() {
+    table.reset(cgroups.len());
+    for (row, ((unified, of_cpu), names)) in cgroups.iter().enumerate() {
         table.set(Column::CGROUP_ID, row, *unified);
         table.set(Column::CGROUP_V1_CPU_ID, row, *of_cpu);
+        table.set(Column::NAMELESS, row, names.nameless.map(|why| u64::from(why as u8)));
     }
-    for (row, (_, path)) in paths.iter().enumerate() {
-        let (first, rest) = path.split_at(path.len().min(MOST));
+    for (row, (_, names)) in cgroups.iter().enumerate() {
+        let (first, rest) = names.path.split_at(names.path.len().min(MOST));
         let number = frame.intern(first);
         let rest = (!rest.is_empty()).then(|| frame.intern(rest));
         let table = frame.table_mut(Section::Cgroups);
         table.set(Column::PATH, row, Some(number));
         table.set(Column::PATH_REST, row, rest);
+        let mut names = (*names).clone();
+        for (column, name) in NAMES {
+            let name = name(&mut names);
+            name.truncate(MOST);
+            let number = (!name.is_empty()).then(|| frame.intern(name));
+            frame.table_mut(Section::Cgroups).set(column, row, number);
+        }
     }
 }
 
-/// The paths of cgroups.
-pub fn cgroups(frame: &Frame) -> Vec<(CgroupIds, Vec<u8>)> {
+/// The cgroups.
+pub fn cgroups(frame: &Frame) -> Vec<(CgroupIds, CgroupNames)> {
     let table = frame.table(Section::Cgroups);
     let text = |column, row| frame.text_of(Section::Cgroups, column, row);
     let one = |row| {
         let ids = (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row));
         let path = [text(Column::PATH, row)?, text(Column::PATH_REST, row).unwrap_or_default()].concat();
-        Some((ids, path))
+        let nameless = table.get(Column::NAMELESS, row).and_then(Nameless::by_number);
+        let mut names = CgroupNames { path, nameless, ..CgroupNames::default() };
+        for (column, name) in NAMES {
+            text(column, row).unwrap_or_default().clone_into(name(&mut names));
+        }
+        Some((ids, names.or_by_path()))
+    };
+    (0..table.len()).filter_map(one).collect()
+}
+
+/// The units of rows of processes, where the frame tells them.
+pub fn units(frame: &Frame) -> Vec<RowUnit> {
+    let table = frame.table(Section::Processes);
+    let text = |column, row| frame.text_of(Section::Processes, column, row);
+    let one = |row| {
+        let unit = text(Column::UNIT, row)?.to_vec();
+        let tid = i32::try_from(table.get_signed(Column::TID, row)?).ok()?;
+        let start = table.get(Column::START_TIME_NS, row).unwrap_or_default();
+        Some(RowUnit {
+            cgroup: (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row)),
+            task: TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start) },
+            comm: Comm::new(text(Column::COMM, row).unwrap_or_default()),
+            unit,
+        })
     };
     (0..table.len()).filter_map(one).collect()
 }
@@ -72,18 +129,56 @@ mod tests {
 
     #[test]
     fn paths_are_told_whole_or_not_at_all() {
-        let paths: Vec<Vec<u8>> =
-            [4, 255, 256, 510, 511].map(|length| [b"/", &vec![b'x'; length - 1][..]].concat()).to_vec();
-        let told: Vec<(CgroupIds, &[u8])> = paths
+        let cgroups: Vec<(CgroupIds, CgroupNames)> = [4, 255, 256, 510, 511]
             .iter()
             .zip(1..)
-            .map(|(path, number)| ((Some(number), (number % 2 == 0).then_some(7)), &path[..]))
+            .map(|(length, number)| {
+                let path = [b"/", &vec![b'x'; length - 1][..]].concat();
+                ((Some(number), (number % 2 == 0).then_some(7)), CgroupNames::of_path(&path))
+            })
             .collect();
+        assert_eq!(written_and_read(&cgroups), cgroups[..4]);
+    }
+
+    #[test]
+    fn names_are_told_with_their_cgroup() {
+        let text = |text: &str| text.as_bytes().to_vec();
+        let whole = CgroupNames {
+            path: text("/docker/1"),
+            container: text("web"),
+            container_id: text("1"),
+            image: text("nginx"),
+            pod: text("shop"),
+            namespace: text("prod"),
+            nameless: None,
+        };
+        let long = CgroupNames { image: vec![b'i'; 300], ..CgroupNames::of_path(b"/b") };
+        let nameless =
+            Nameless::ALL.map(|why| CgroupNames { nameless: Some(why), ..CgroupNames::of_path(b"/c") });
+        let told: Vec<(CgroupIds, CgroupNames)> =
+            (1..).map(|number| (Some(number), None)).zip([whole, long].into_iter().chain(nameless)).collect();
+        let mut expected = told.clone();
+        expected[1].1.image.truncate(255);
+        assert_eq!(written_and_read(&told), expected);
+    }
+
+    #[test]
+    fn a_container_without_recorded_names_has_its_id() {
+        let id = "6e14acd5d53af25b7e81e956059cc98f2c865add891f1d7d30dbf4ab9acd55f7";
+        let old = CgroupNames::of_path(format!("/machine.slice/libpod-{id}.scope").as_bytes());
+        let read = written_and_read(&[((Some(1), None), old)]);
+        assert_eq!(
+            (&*read[0].1.container_id, read[0].1.nameless),
+            (id.as_bytes(), Some(Nameless::NotRecorded))
+        );
+        assert_eq!(read[0].1.container_label(), b"6e14acd5d53a");
+    }
+
+    fn written_and_read(cgroups: &[(CgroupIds, CgroupNames)]) -> Vec<(CgroupIds, CgroupNames)> {
+        let told: Vec<(CgroupIds, &CgroupNames)> = cgroups.iter().map(|(ids, names)| (*ids, names)).collect();
         let (mut frame, mut bytes) = (Frame::new(), Vec::new());
         write_cgroups(&mut frame, &told);
         frame.encode(&mut bytes).expect("it is short");
-        let read = cgroups(&Frame::decode(&bytes).expect("a frame"));
-        let read: Vec<(CgroupIds, &[u8])> = read.iter().map(|(ids, path)| (*ids, &path[..])).collect();
-        assert_eq!(read, told[..4]);
+        super::cgroups(&Frame::decode(&bytes).expect("a frame"))
     }
 }

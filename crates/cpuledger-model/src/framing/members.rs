@@ -135,6 +135,8 @@ members! {
         EXIT_CODE exit.exit_code;
         RUNTIME_NS exit.runtime_ns;
         LIFETIME_NS exit.lifetime_ns;
+        CGROUP_ID exit.cgroup_id;
+        CGROUP_V1_CPU_ID exit.cgroup_v1_cpu_id;
         CPU_NS cpu_ns;
         ACCOUNTING_PPID accounting_parent;
         ACCOUNTING_START_NS accounting_start;

@@ -1,6 +1,7 @@
 //! Intervals and listings as frames, and back.
 
 mod beside;
+mod cgroup;
 mod error;
 mod figure;
 mod listing;
@@ -20,7 +21,8 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
 use crate::task::{Task, Tid};
 
-pub use beside::{Ancestor, CgroupIds, cgroups, write_ancestors, write_cgroups};
+pub use beside::{Ancestor, CgroupIds, RowUnit, cgroups, units, write_ancestors, write_cgroups};
+pub use cgroup::{CgroupNames, Nameless};
 pub use error::FrameError;
 use figure::Figure;
 pub use listing::{ListingColumns, write_listing};

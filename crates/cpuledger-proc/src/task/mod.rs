@@ -4,6 +4,7 @@ pub mod attr_current;
 pub mod autogroup;
 pub mod cgroup;
 pub mod cmdline;
+pub mod containers;
 pub mod io;
 pub mod limits;
 pub mod mountinfo;

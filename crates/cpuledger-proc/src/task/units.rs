@@ -83,6 +83,19 @@ fn unescaped(name: &[u8]) -> &[u8] {
     name.strip_prefix(b"_").unwrap_or(name)
 }
 
+/// A name of a unit without the escapes of systemd.unit(5): `\x2d` is a dash.
+pub fn unescaped_unit(name: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.strip_prefix(b"x").and_then(|digits| str::from_utf8(digits.get(..2)?).ok());
+        let escaped = digits.filter(|_| byte == b'\\').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        text.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() { &after[3..] } else { after };
+    }
+    text
+}
+
 fn is_slice(name: &[u8]) -> bool {
     is_unit(name) && unescaped(name).ends_with(b".slice")
 }

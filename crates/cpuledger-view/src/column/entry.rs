@@ -4,6 +4,7 @@ use crate::figure::Key;
 use crate::sort;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_names::lookups::Lookups;
+use cpuledger_names::named::NameKey;
 use cpuledger_names::row::Row;
 
 /// Where a cell stands in its column.
@@ -209,12 +210,37 @@ pub enum TableCell {
     Parts,
     /// CPU time of the subtree, in percent of the interval.
     Subtree,
+    /// Unit of systemd.
+    Unit,
+    /// Container.
+    Container,
+    /// Pod.
+    Pod,
+    /// Image of the container.
+    Image,
 }
 
 impl TableCell {
     /// Whether rows can be sorted by it.
     pub fn has_order(self) -> bool {
-        !matches!(self, TableCell::Parts | TableCell::Subtree)
+        !matches!(self, TableCell::Parts | TableCell::Subtree) && self.name().is_none()
+    }
+
+    /// The name of a cgroup that it shows.
+    pub fn name(self) -> Option<NameKey> {
+        match self {
+            TableCell::Unit => Some(NameKey::Unit),
+            TableCell::Container => Some(NameKey::Container),
+            TableCell::Pod => Some(NameKey::Pod),
+            TableCell::Image => Some(NameKey::Image),
+            _ => None,
+        }
+    }
+
+    /// What a source has to tell for it, beside the figure.
+    pub fn fields(self) -> FieldSet {
+        let of_names = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
+        if self.name().is_some() { of_names } else { FieldSet::EMPTY }
     }
 }
 

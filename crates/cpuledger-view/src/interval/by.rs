@@ -127,6 +127,7 @@ impl Writer {
                 cmdline: None,
                 is_task: false,
                 subtree_ns: None,
+                named: None,
                 is_exact: false,
             };
             self.append_cells(columns, &sum.total, &context);

@@ -12,6 +12,7 @@ use cpuledger_model::field::{Field, Unit, Value};
 use cpuledger_model::interval::Row;
 use cpuledger_model::task::Task;
 use cpuledger_names::manner::Manner;
+use cpuledger_names::named::{Grouped, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::append_escaped;
 
@@ -32,6 +33,8 @@ pub struct CellContext<'a> {
     pub is_task: bool,
     /// CPU time of its subtree, where rows are shown as a tree.
     pub subtree_ns: Option<u64>,
+    /// What cgroups are called, where that was looked up.
+    pub named: Option<&'a Named>,
     /// Figures are told to the nanosecond and to the byte, as in JSON.
     pub is_exact: bool,
 }
@@ -170,11 +173,22 @@ impl TableColumn {
             TableCell::Command => append_command(cell, task, context),
             TableCell::Parts => {} // a bar is drawn, not written
             TableCell::Subtree => append_share(cell, context, context.subtree_ns, context.length_ns),
+            TableCell::Unit | TableCell::Container | TableCell::Pod | TableCell::Image => {
+                append_named(cell, task, context, declared.cell);
+            }
         }
     }
 
     fn value(self, row: &Row) -> Value<'_> {
         self.key.map_or(Value::Absent, |key| key.value(row))
+    }
+}
+
+/// What the cgroup is called; a container without a name by its id.
+fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, shows: TableCell) {
+    match context.named.zip(shows.name()).map(|(named, name)| named.group(task, name)) {
+        Some(Grouped::Name(name)) => append_escaped(cell, name),
+        Some(Grouped::None | Grouped::Unknown) | None => cell.push(b'-'),
     }
 }
 

@@ -38,6 +38,8 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
         exit_code: Some(0),
         runtime_ns: cpu_ns,
         lifetime_ns: cpu_ns,
+        cgroup_id: None,
+        cgroup_v1_cpu_id: None,
     };
     Exited { exit, cpu_ns, ..Exited::default() }
 }
@@ -63,8 +65,15 @@ fn page_of(interval: &Interval, width: usize) -> String {
     let mut around = Surroundings::now();
     around.users.learn(0);
     let exited: Vec<usize> = (0..interval.exited.as_ref().map_or(0, Vec::len)).collect();
-    let shown =
-        Shown { interval, processes: &[0], tasks: None, exited: &exited, blocked: &[], boot_id: None };
+    let shown = Shown {
+        interval,
+        processes: &[0],
+        tasks: None,
+        exited: &exited,
+        blocked: &[],
+        boot_id: None,
+        named: None,
+    };
     let page = Page {
         time_of_day: "12:00:01",
         load: None,

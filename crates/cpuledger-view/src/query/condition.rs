@@ -8,6 +8,7 @@ use crate::figure::alive_ns;
 use crate::key::Key;
 use cpuledger_model::field::{Field, FieldSet, Value};
 use cpuledger_model::interval::Row;
+use cpuledger_names::named::{NameKey, Named};
 use cpuledger_names::names::Names;
 
 /// What is asked whether it matches.
@@ -23,6 +24,8 @@ pub struct Subject<'a> {
     pub memory_total_bytes: Option<u64>,
     /// Arguments as they are shown, where they are known.
     pub arguments: Option<&'a [u8]>,
+    /// What cgroups are called, where that was looked up.
+    pub named: Option<&'a Named>,
 }
 
 /// A filter as it was read: what must hold, or may.
@@ -58,6 +61,8 @@ pub(super) enum What {
     User,
     /// Arguments, else the name.
     Arguments,
+    /// What the cgroup is called.
+    Named(NameKey),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +85,9 @@ pub(super) enum Operand {
     Text(Vec<u8>),
     Pattern(Regex),
 }
+
+/// What names are looked up by.
+const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
 
 impl Node {
     pub(super) fn holds(&self, subject: &Subject<'_>) -> bool {
@@ -118,6 +126,7 @@ impl Node {
                 What::MemoryShare => FieldSet::of(&[Field::Rss]),
                 What::User => FieldSet::of(&[Field::Euid]),
                 What::Arguments => FieldSet::of(&[Field::Comm]),
+                What::Named(_) => CGROUP,
             },
             Node::Word(_) => FieldSet::of(&[Field::Comm]),
         }
@@ -149,6 +158,7 @@ impl Condition {
                     Some(!name.is_empty() && is(name)? || is(number.as_bytes())?)
                 }
             }
+            What::Named(name) => self.holds_for_text(subject.named?.name(&subject.row.task, name)?),
             What::Arguments => {
                 self.holds_for_text(subject.arguments.unwrap_or_else(|| subject.row.task.comm.as_bytes()))
             }

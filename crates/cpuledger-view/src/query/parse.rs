@@ -11,6 +11,7 @@ use crate::near::did_you_mean;
 use cpuledger_model::field::{Field, Unit, Value};
 use cpuledger_model::interval::{Row, Usage};
 use cpuledger_model::task::Task;
+use cpuledger_names::named::NameKey;
 
 /// The longest query, in bytes.
 pub const MOST_BYTES: usize = 1024;
@@ -294,7 +295,11 @@ fn what(name: &str) -> Option<What> {
     let by_header = || columns().find(|column| column.in_table.as_ref().is_some_and(|of| is_name(of.header)));
     match by_alias.or_else(by_header) {
         Some(column) => of_column(column),
-        None => Key::by_name(&name.to_ascii_lowercase()).map(What::Key),
+        None => {
+            let name = name.to_ascii_lowercase();
+            let named = || NameKey::by_name(&name).map(What::Named);
+            Key::by_name(&name).map(What::Key).or_else(named)
+        }
     }
 }
 
@@ -307,19 +312,20 @@ fn of_column(column: &'static Column) -> Option<What> {
         TableCell::MemoryShare => Some(What::MemoryShare),
         TableCell::User => Some(What::User),
         TableCell::Command => Some(What::Arguments),
-        _ => key.map(What::Key),
+        cell => cell.name().map(What::Named).or(key.map(What::Key)),
     }
 }
 
 /// The names that conditions may have, besides headers.
 fn names() -> impl Iterator<Item = &'static str> {
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
-    aliases().map(|(alias, _)| alias).chain(keys)
+    let named = NameKey::ALL.iter().map(|name| name.name());
+    aliases().map(|(alias, _)| alias).chain(keys).chain(named)
 }
 
 fn is_text(what: What) -> bool {
     match what {
-        What::User | What::Arguments => true,
+        What::User | What::Arguments | What::Named(_) => true,
         What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => false,
         // The kind of a value is the same for every row.
         What::Key(key) => {

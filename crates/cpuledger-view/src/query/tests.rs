@@ -24,6 +24,7 @@ fn matches_row(query: &str, task: &Task, arguments: Option<&[u8]>) -> bool {
         users: &users,
         memory_total_bytes: Some(1 << 30),
         arguments,
+        named: None,
     };
     Query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}")).matches(&subject)
 }
@@ -115,6 +116,7 @@ fn what_a_row_did_is_in_percent_of_the_time_it_was_alive() {
             users: &Names::of_users(),
             memory_total_bytes: None,
             arguments: None,
+            named: None,
         };
         Query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}")).matches(&subject)
     };

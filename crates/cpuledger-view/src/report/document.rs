@@ -19,13 +19,16 @@ pub struct By {
 }
 
 /// What a report is made by.
-pub const BY: [By; 6] = [
+pub const BY: [By; 9] = [
     By { dimension: Dimension::Command, name: "command", header: "COMMAND", plural: "commands" },
     By { dimension: Dimension::User, name: "user", header: "USER", plural: "users" },
     By { dimension: Dimension::Cgroup, name: "cgroup", header: "CGROUP", plural: "cgroups" },
     By { dimension: Dimension::Process, name: "process", header: "PROCESS", plural: "processes" },
     By { dimension: Dimension::Ancestor, name: "ancestor", header: "ANCESTRY", plural: "branches" },
     By { dimension: Dimension::Unit, name: "unit", header: "UNIT", plural: "units" },
+    By { dimension: Dimension::Container, name: "container", header: "CONTAINER", plural: "containers" },
+    By { dimension: Dimension::Pod, name: "pod", header: "POD", plural: "pods" },
+    By { dimension: Dimension::Image, name: "image", header: "IMAGE", plural: "images" },
 ];
 
 /// Names of what has a number in frames.
@@ -37,12 +40,16 @@ pub struct Labels {
     pub cgroups: FxHashMap<u64, Vec<u8>>,
 }
 
+/// The words for what has no name of that kind.
+pub(crate) const WITHOUT: &str = "(none)";
+
 impl Labels {
     /// The words for a name: one line without controls.
     pub fn label(&self, name: &Name) -> String {
         let mut label = Vec::new();
         match name {
             Name::Unknown => label.push(b'-'),
+            Name::Without => label.extend_from_slice(WITHOUT.as_bytes()),
             Name::Text(text) => append_escaped(&mut label, text),
             Name::User(uid) => match self.users.get(uid) {
                 Some(user) => append_escaped(&mut label, user),

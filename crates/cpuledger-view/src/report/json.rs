@@ -125,6 +125,8 @@ fn append_balance(line: &mut Vec<u8>, balance: &Balance) {
 fn append_name(line: &mut Vec<u8>, name: &Name, labels: &Labels) {
     match name {
         Name::Unknown => append_member(line, "name", Value::Absent),
+        // As against null, which is not known.
+        Name::Without => append_member(line, "name", Value::Bytes(b"")),
         Name::Text(text) => append_member(line, "name", Value::Bytes(text)),
         Name::User(uid) => {
             append_member(

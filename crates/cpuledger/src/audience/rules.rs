@@ -248,7 +248,20 @@ impl Audience {
 
     fn exited(&self, exited: &Exited) -> Option<Exited> {
         let Exited {
-            exit: Exit { task, process, ppid, comm, uid, euid, exit_code: _, runtime_ns, lifetime_ns },
+            exit:
+                Exit {
+                    task,
+                    process,
+                    ppid,
+                    comm,
+                    uid,
+                    euid,
+                    exit_code: _,
+                    runtime_ns,
+                    lifetime_ns,
+                    cgroup_id,
+                    cgroup_v1_cpu_id,
+                },
             cpu_ns,
             states,
             off_at_start,
@@ -264,7 +277,19 @@ impl Audience {
             !self.hides() || self.seen.has_process(TaskId { tid: Tid(heir.0), start_time_ns: *start })
         });
         // /proc shows the exit code to a tracer. Of the dead, not all is known that decides which user that is.
-        let exit = Exit { task, process, ppid, comm, uid, euid, exit_code: None, runtime_ns, lifetime_ns };
+        let exit = Exit {
+            task,
+            process,
+            ppid,
+            comm,
+            uid,
+            euid,
+            exit_code: None,
+            runtime_ns,
+            lifetime_ns,
+            cgroup_id,
+            cgroup_v1_cpu_id,
+        };
         Some(Exited {
             exit,
             cpu_ns,

@@ -490,7 +490,13 @@ pub(crate) fn decode_birth(record: &abi::cpuledger_birth) -> Birth {
     }
 }
 
+/// The cgroups of a dead task, as those of a row: that of the cpu controller is known where the other one is.
+pub(crate) fn of_dead(cgroup_id: u64, cgroup_v1_cpu_id: u64) -> (Option<u64>, Option<u64>) {
+    if cgroup_id == 0 { (None, None) } else { (Some(cgroup_id), Some(cgroup_v1_cpu_id)) }
+}
+
 pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
+    let (cgroup_id, cgroup_v1_cpu_id) = of_dead(record.cgroup_id, record.cgroup_v1_cpu_id);
     let exit = Exit {
         task: TaskId::new(record.tid, record.start_time_ns),
         process: TaskId::new(record.pid, record.process_start_time_ns),
@@ -501,6 +507,8 @@ pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
         exit_code: Some(record.exit_code),
         runtime_ns: record.runtime_ns,
         lifetime_ns: record.lifetime_ns,
+        cgroup_id,
+        cgroup_v1_cpu_id,
     };
     Death { exit, at: Boottime::from_ns(record.end_time_ns) }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::frame::{Column, Frame, Section};
-use cpuledger_model::framing::{self, CgroupIds, FrameError};
+use cpuledger_model::framing::{self, CgroupIds, CgroupNames, FrameError, RowUnit};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_recording::{Entry, Place, Recording, Span, When};
@@ -43,8 +43,10 @@ pub struct RecordedFacts {
     pub boot_id: Option<String>,
     /// Whether nothing was recorded in it; then the number of intervals that are lost, as far as their numbers tell.
     pub gap: Option<u64>,
-    /// The paths of cgroups at its end, where they were recorded.
-    pub cgroups: Vec<(CgroupIds, Vec<u8>)>,
+    /// What cgroups are called at its end, where they were recorded.
+    pub cgroups: Vec<(CgroupIds, CgroupNames)>,
+    /// Units of rows of processes, where the path of the cgroup does not say them.
+    pub units: Vec<RowUnit>,
     /// Whether the machine was booted since the interval before. The time in between is in no interval, for no clock of the kernel spans it.
     pub begins_boot: bool,
 }
@@ -263,6 +265,7 @@ impl Replay {
             end,
             boot_id: self.boot_id(spot),
             cgroups: Vec::new(),
+            units: Vec::new(),
             gap: Some(if is_same_tier {
                 entry.sequence.saturating_sub(last.sequence).saturating_sub(1)
             } else {
@@ -340,6 +343,7 @@ impl Replay {
             boot_id: self.boot_id(spot),
             gap: None,
             cgroups: framing::cgroups(&merged.frame),
+            units: framing::units(&merged.frame),
             begins_boot,
         }
     }

@@ -44,6 +44,8 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
         exit_code: Some(0),
         runtime_ns,
         lifetime_ns: death_ns - start_time_ns,
+        cgroup_id: None,
+        cgroup_v1_cpu_id: None,
     };
     Exits { exits: vec![Death { exit, at: Boottime::from_ns(death_ns) }], ..Exits::default() }
 }

@@ -265,6 +265,8 @@ impl World {
             exit_code: Some(0),
             runtime_ns: task.runtime_ns,
             lifetime_ns: self.now_ns - task.start_ns - (self.suspended_ns - task.suspended_before_ns),
+            cgroup_id: None,
+            cgroup_v1_cpu_id: None,
         };
         self.exits.exits.push(Death { exit, at: Boottime::from_ns(self.now_ns) });
     }

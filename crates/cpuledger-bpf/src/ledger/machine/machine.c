@@ -20,6 +20,11 @@ enum {
 
 enum stage { LIVES, LEAVES, IS_GONE };
 
+/* All tasks are in the same cgroup. */
+static struct kernfs_node directory = { .id = 1 };
+static struct cgroup root_cgroup = { .kn = &directory };
+static struct css_set root_set = { .dfl_cgrp = &root_cgroup };
+
 struct process {
 	struct signal_struct signal;
 	u32 tasks;	   /* task_structs that point to it */

@@ -65,12 +65,14 @@ fn reports_are_recorded() {
     let mut transcript = Transcript::default();
     for usable in [true, false] {
         let report = report(usable);
+        let nameless = if usable { [(Nameless::OfUser, 1)].into() } else { [(Nameless::Denied, 2)].into() };
+        let names = Survey { cgroups: 40, containers: 3, nameless };
         let what = if usable { "all sources usable" } else { "no source usable" };
         for (format, kind) in [("text", Format::Text), ("json", Format::Json)] {
-            let text = printed(&report, kind, false).expect("it can be printed");
+            let text = printed((&report, &names), kind, false).expect("it can be printed");
             transcript.add(&format!("doctor --format {format}   # {what}"), text.as_bytes());
         }
-        let coloured = printed(&report, Format::Text, true).expect("it can be printed");
+        let coloured = printed((&report, &names), Format::Text, true).expect("it can be printed");
         transcript.add(
             &format!("doctor   # {what}, on a terminal"),
             coloured.escape_debug().to_string().as_bytes(),

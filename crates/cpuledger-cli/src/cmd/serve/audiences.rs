@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
@@ -16,6 +16,7 @@ use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};
 use super::config::Limits;
 use super::log::{log, log_of_reader};
 use super::room::{FIRST_BYTES, Room, USERS_BYTES};
+use crate::record::beside::tell_watched;
 
 /// Frames that a ring holds at most: a reader that is further behind loses some.
 const FRAMES: usize = 64;
@@ -329,7 +330,9 @@ impl State {
                 // The recording has the same one. What was published before lends its memory.
                 let frame = last.interval.frame.take().unwrap_or_else(|| {
                     let spare = self.last.as_mut().and_then(|before| before.interval.frame.take());
-                    framing::write_shared(&last.interval, &of, spare.unwrap_or_default())
+                    let mut frame = framing::write_shared(&last.interval, &of, spare.unwrap_or_default());
+                    tell_watched(Arc::make_mut(&mut frame));
+                    frame
                 });
                 last.interval.frame.insert(frame).encode(&mut self.bytes)
             }

@@ -39,8 +39,8 @@ pub struct Arguments {
     /// The manual (man/ptop.1) lists them
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits
-    /// most comes first. Combine them with a comma: wait,cgroup
+    /// wait: show how each row spent its time; cgroup, unit, container, pod, image, user, command: group the rows. With
+    /// wait, what waits most comes first. Combine them with a comma: wait,cgroup
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
@@ -332,8 +332,21 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
 }
 
 /// What `--by` takes: each alone, and the first with one of the others.
-fn names_of_by() -> [&'static str; 8] {
-    ["wait", "parts", "cgroup", "user", "command", "wait,cgroup", "wait,user", "wait,command"]
+fn names_of_by() -> [&'static str; 16] {
+    const WITH_WAIT: [&str; 7] =
+        ["wait,cgroup", "wait,unit", "wait,container", "wait,pod", "wait,image", "wait,user", "wait,command"];
+    let mut names = [""; 16];
+    let groups = Group::ALL.iter().map(|(name, _)| *name);
+    let all = ["wait", "parts"].into_iter().chain(groups).chain(WITH_WAIT);
+    names.iter_mut().zip(all).for_each(|(place, name)| *place = name);
+    names
+}
+
+/// The names of groups, with that word before the last.
+fn groups(word: &str) -> String {
+    let names = Group::ALL.map(|(name, _)| name);
+    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
+    format!("{} {word} {last}", others.join(", "))
 }
 
 fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {
@@ -348,13 +361,13 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_parts = true;
                 continue;
             }
-            "cgroup" => Group::Cgroup,
-            "user" => Group::User,
-            "command" => Group::Command,
-            _ => return Err(usage(format!("--by takes wait, parts, cgroup, user or command, not `{word}`"))),
+            word => match Group::ALL.into_iter().find(|(name, _)| *name == word) {
+                Some((_, group)) => group,
+                None => return Err(usage(format!("--by takes wait, parts, {}, not `{word}`", groups("or")))),
+            },
         };
         if by.group != Group::No && by.group != group {
-            return Err(usage("--by takes one of cgroup, user and command".to_owned()));
+            return Err(usage(format!("--by takes one of {}", groups("and"))));
         }
         by.group = group;
     }
@@ -362,10 +375,10 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
         return Err(usage("--by parts stands alone".to_owned()));
     }
     if by.group != Group::No && format != Format::Text {
-        return Err(usage(
-            "--by cgroup, user and command work with text only: json and csv have the rows; drop --by or --format"
-                .to_owned(),
-        ));
+        return Err(usage(format!(
+            "--by {} work with text only: json and csv have the rows; drop --by or --format",
+            groups("and")
+        )));
     }
     // Netlink knows the parts on a kernel that keeps account of the dead, which is seen when it is opened.
     let lacks_it = |kind: &SourceKind| !(kind.is_of_ledger() || by.has_parts && *kind == SourceKind::Netlink);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use cpuledger::interval::{Blocked, Interval, Row};
 use cpuledger::source::Exit;
 use cpuledger::{Field, Task};
-use cpuledger_names::cgroups::Paths;
+use cpuledger_names::named::Named;
 use cpuledger_names::names::Names;
 use cpuledger_view::group::{Name, Sum};
 use cpuledger_view::key::Shown;
@@ -53,7 +53,7 @@ impl Selection {
         &self,
         options: &Options,
         interval: &Interval,
-        (users, paths): (&Names, &Paths),
+        (users, named): (&Names, &Named),
     ) -> Vec<Sum> {
         let (indexes, rows) = if options.has_threads {
             (&self.tasks, &interval.tasks)
@@ -62,7 +62,7 @@ impl Selection {
         };
         let mut sums: BTreeMap<Name, Sum> = BTreeMap::new();
         for &index in indexes {
-            let name = options.by.group.name_of(&rows[index].task, users, paths);
+            let name = options.by.group.name_of(&rows[index].task, users, named);
             let sum = sums.entry(name).or_insert_with_key(|name| Sum::new(name.clone()));
             sum.add(&rows[index]);
         }
@@ -87,7 +87,7 @@ impl Selection {
         &'a self,
         options: &Options,
         interval: &'a Interval,
-        boot_id: Option<&'a str>,
+        (boot_id, named): (Option<&'a str>, Option<&'a Named>),
     ) -> Shown<'a> {
         Shown {
             interval,
@@ -96,6 +96,7 @@ impl Selection {
             exited: &self.exited,
             blocked: &self.blocked,
             boot_id,
+            named,
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
     for at in making.frame.all(making.kind()) {
         if making.is_shown(at) && making.matches(at) {
             let frame = making.frame;
-            let name = making.settings.group.name_of(frame.whole(at), &frame.users, &frame.around.cgroups);
+            let name = making.settings.group.name_of(frame.whole(at), &frame.users, &frame.around.named);
             groups.entry(name).or_default().push(at);
         }
     }

@@ -71,6 +71,7 @@ impl<'a> Making<'a> {
             users: &self.frame.users,
             memory_total_bytes: self.frame.around.statistics.memory.map(|memory| memory.total),
             arguments: arguments.as_deref(),
+            named: Some(&self.frame.around.named),
         })
     }
 

@@ -158,6 +158,7 @@ fn draw_entry(
         cmdline: state.arguments.of(task),
         is_task,
         subtree_ns: entry.subtree_ns,
+        named: Some(&frame.around.named),
         is_exact: settings.is_exact,
     };
     let states = Cells::of(usage, frame.cpu_length_ns(), settings.is_exact);

@@ -152,7 +152,7 @@ fn groups_details_menus_and_help() {
     press(&mut state, "g");
     assert_eq!(kinds(&state).1, 2, "cgroups");
     let groups = text(&mut state, 100, 20);
-    press(&mut state, "g g g Enter");
+    press(&mut state, "g g g g g g g Enter");
     let detail = text(&mut state, 100, 30);
     press(&mut state, "Esc k");
     let menu = text(&mut state, 80, 16);

@@ -50,6 +50,7 @@ mod tests {
     fn time(tid: i32, wall_ns: u64, is_last: bool) -> TaskTime {
         let flags = (abi::CPULEDGER_SLOT_EXITED | abi::CPULEDGER_SLOT_PROCESS_DEAD) as u16;
         TaskTime {
+            cgroup: [0; 2],
             number: tid.cast_unsigned(),
             wall_ns,
             folded_threads_ns: 0,

@@ -10,6 +10,7 @@ use cpuledger_model::states::States;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
 use crate::attribution::Increment;
+use crate::source::records::of_dead;
 
 /// The order in which tasks are listed and looked for.
 pub(super) fn order(time: &TaskTime) -> (i32, bool, i32) {
@@ -63,6 +64,7 @@ pub(super) fn increment(time: &TaskTime, process_is_dead: bool) -> Increment {
 
 pub(super) fn exit(time: &TaskTime) -> Exit {
     let slot = &time.slot;
+    let (cgroup_id, cgroup_v1_cpu_id) = of_dead(time.cgroup[0], time.cgroup[1]);
     Exit {
         task: task_of(slot),
         process: process_of(slot),
@@ -73,6 +75,8 @@ pub(super) fn exit(time: &TaskTime) -> Exit {
         exit_code: Some(slot.exit_code.into()),
         runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
+        cgroup_id,
+        cgroup_v1_cpu_id,
     }
 }
 
@@ -147,6 +151,7 @@ mod tests {
         let time = OffTime { sleeps_ns: 490, ..OffTime::default() };
         let off = Off { time, at_cut: None, since_ns: None, begin_ns: 1000, first_ns: 1000 };
         let time = TaskTime {
+            cgroup: [0; 2],
             number: 3,
             wall_ns: 10,
             folded_threads_ns: 0,

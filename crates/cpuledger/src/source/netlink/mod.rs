@@ -514,6 +514,8 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
         exit_code: Some(figures.exit_code.cast_signed()),
         runtime_ns: abilities.cpu_ns(figures),
         lifetime_ns: figures.elapsed_us.saturating_mul(1_000),
+        cgroup_id: None,
+        cgroup_v1_cpu_id: None, // in no message
     }
 }
 

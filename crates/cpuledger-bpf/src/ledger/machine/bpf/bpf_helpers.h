@@ -17,6 +17,7 @@ u32 bpf_get_smp_processor_id(void);
 u64 bpf_ktime_get_ns(void);
 u64 bpf_get_current_task(void);
 struct task_struct *bpf_get_current_task_btf(void);
+#define bpf_probe_read_kernel(to, size, from) (*(to) = *(__typeof__(*(to)) *)(from))
 long bpf_probe_read_kernel_str(void *to, u32 size, const void *from);
 
 #endif

@@ -147,6 +147,7 @@ impl Table<'_> {
                 cmdline: self.around.details.cmdline(entry.whole),
                 is_task: self.has_threads,
                 subtree_ns: None,
+                named: None,
                 is_exact: false,
             },
         );

@@ -1,0 +1,108 @@
+//! What a cgroup is called.
+
+use cpuledger_proc::task::containers::{claimed_id, containers, is_of_user};
+
+/// Path and names of a cgroup; a name is empty where it has none or it is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CgroupNames {
+    /// The path in the hierarchy that CPU time is divided by.
+    pub path: Vec<u8>,
+    /// The container, by the name that its runtime has for it.
+    pub container: Vec<u8>,
+    /// Its id.
+    pub container_id: Vec<u8>,
+    /// The image that it was made of.
+    pub image: Vec<u8>,
+    /// The pod that it is of.
+    pub pod: Vec<u8>,
+    /// The namespace of that pod.
+    pub namespace: Vec<u8>,
+    /// Why it is a container without a name.
+    pub nameless: Option<Nameless>,
+}
+
+impl CgroupNames {
+    /// Those of a cgroup of which only the path is known.
+    pub fn of_path(path: &[u8]) -> CgroupNames {
+        CgroupNames { path: path.to_vec(), ..CgroupNames::default() }
+    }
+
+    /// Of a recording without names, the path tells the id of the container.
+    pub(super) fn or_by_path(mut self) -> CgroupNames {
+        if self.container_label().is_empty()
+            && self.nameless.is_none()
+            && let Some(outer) = containers(&self.path).first()
+        {
+            let is_claim = is_of_user(&self.path);
+            self.container_id = if is_claim { claimed_id(&self.path, outer) } else { outer.id.clone() };
+            self.nameless = Some(Nameless::NotRecorded);
+        }
+        self
+    }
+
+    /// What its container is called: by its name or, without one, by the beginning of its id. Empty: it is in none.
+    pub fn container_label(&self) -> &[u8] {
+        const DIGITS: usize = 64;
+        const SHOWN: usize = 12;
+        let id = &*self.container_id;
+        // The number of a user, whose claim it is, may stand before the digits.
+        let owner = id.len().saturating_sub(DIGITS);
+        let is_hexadecimal = id.len() >= DIGITS && id[owner..].iter().all(u8::is_ascii_hexdigit);
+        match &*self.container {
+            [] if is_hexadecimal => &id[..owner + SHOWN],
+            [] => id,
+            name => name,
+        }
+    }
+}
+
+/// Why a container has no name. The numbers are those of frames, and never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Nameless {
+    /// No runtime that is known here has left anything of it on disk.
+    NoState = 1,
+    /// The state of the runtime may not be read.
+    Denied = 2,
+    /// A file of its state is longer than what is read of one.
+    TooLarge = 3,
+    /// A file of its state is not what the runtime writes.
+    Damaged = 4,
+    /// A user's own runtime made it: its names are that user's claim, and are not read.
+    OfUser = 5,
+    /// There is state of a container with this id, but of another cgroup: somebody has given a cgroup this name.
+    OtherCgroup = 6,
+    /// The recording is of a version that did not look for names.
+    NotRecorded = 7,
+}
+
+impl Nameless {
+    /// Every reason.
+    pub const ALL: [Nameless; 7] = [
+        Nameless::NoState,
+        Nameless::Denied,
+        Nameless::TooLarge,
+        Nameless::Damaged,
+        Nameless::OfUser,
+        Nameless::OtherCgroup,
+        Nameless::NotRecorded,
+    ];
+
+    /// That of this number; `None`: of a newer version.
+    pub fn by_number(number: u64) -> Option<Nameless> {
+        Nameless::ALL.into_iter().find(|one| u64::from(*one as u8) == number)
+    }
+
+    /// The reason in words, after "because".
+    pub fn words(self) -> &'static str {
+        match self {
+            Nameless::NoState => "no runtime that cpuledger knows has state of it on disk",
+            Nameless::Denied => "the state of its runtime may not be read: run as root",
+            Nameless::TooLarge => "a file of its runtime's state is too long",
+            Nameless::Damaged => "a file of its runtime's state is not in the format of that runtime",
+            Nameless::OfUser => "a user's own runtime made it, and its names would be that user's claim",
+            Nameless::OtherCgroup => "the state with its id is of a container in another cgroup",
+            Nameless::NotRecorded => "it was recorded by a version of cpuledger that did not look for names",
+        }
+    }
+}

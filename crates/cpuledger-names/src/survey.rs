@@ -1,0 +1,86 @@
+//! How many containers of this machine have names, and why others have none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use cpuledger_model::framing::Nameless;
+
+use crate::containers::Containers;
+use crate::watch::hierarchy;
+
+/// Cgroups that are looked at.
+const MOST_CGROUPS: usize = 16_384;
+
+/// What the names of cgroups are like.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Cgroups that were looked at.
+    pub cgroups: usize,
+    /// Containers among them, each once.
+    pub containers: usize,
+    /// Containers without a name, by reason.
+    pub nameless: BTreeMap<Nameless, usize>,
+}
+
+impl Survey {
+    /// That of this machine.
+    pub fn take() -> Survey {
+        let mut survey = Survey::default();
+        let Some((root, _)) = hierarchy() else { return survey };
+        let mut containers = Containers::default();
+        let mut found = BTreeMap::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop()
+            && survey.cgroups < MOST_CGROUPS
+        {
+            survey.cgroups += 1;
+            let below = folder.strip_prefix(&root).unwrap_or(&folder);
+            let names = containers.names(&[b"/", below.as_os_str().as_bytes()].concat());
+            if !names.container_label().is_empty() || names.nameless.is_some() {
+                let id = if names.container_id.is_empty() { names.path } else { names.container_id };
+                found.entry(id).or_insert(names.nameless);
+            }
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let below = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            folders.extend(below.map(|entry| entry.path()));
+        }
+        survey.containers = found.len();
+        found.into_values().flatten().for_each(|why| *survey.nameless.entry(why).or_default() += 1);
+        survey
+    }
+
+    /// In a sentence: `2 of 3 containers have names; 1 has none, because …`.
+    pub fn sentence(&self) -> String {
+        let nameless: usize = self.nameless.values().sum();
+        let named = self.containers - nameless;
+        let mut sentence = match (self.cgroups, self.containers) {
+            (0, _) => "no cgroups are mounted that CPU time could be divided by".to_owned(),
+            (cgroups, 0) => format!("{cgroups} cgroups, none of a container"),
+            (cgroups, all) => format!("{cgroups} cgroups; {named} of {all} containers have names"),
+        };
+        for (why, count) in &self.nameless {
+            let verb = if *count == 1 { "has" } else { "have" };
+            sentence.push_str(&format!("; {count} {verb} none, because {}", why.words()));
+        }
+        sentence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_why_names_are_missing() {
+        let nameless = [(Nameless::Denied, 1), (Nameless::OfUser, 2)].into_iter().collect();
+        let survey = Survey { cgroups: 40, containers: 5, nameless };
+        let sentence = survey.sentence();
+        assert!(
+            sentence.starts_with("40 cgroups; 2 of 5 containers have names; 1 has none, because the state")
+        );
+        assert!(sentence.contains("; 2 have none, because a user's own runtime"), "{sentence}");
+        assert_eq!(Survey { cgroups: 3, ..Survey::default() }.sentence(), "3 cgroups, none of a container");
+        assert!(Survey::default().sentence().starts_with("no cgroups"));
+    }
+}
