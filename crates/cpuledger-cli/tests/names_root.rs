@@ -113,6 +113,24 @@ fn cri_o(name: &str) -> Value {
 /// Some 50 ms of CPU time.
 const SHORT: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
 
+/// Whether reports give that much CPU time to the container that has died, and add up.
+fn check_reports(recording: &str, cpu_ns: u64) {
+    for (by, name) in [("container", "db"), ("image", "quay.io/postgres:16"), ("pod", "shop-7d4")] {
+        let report = cpuledger(&["report", recording, "--by", by, "--top", "100000", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&report).expect("JSON");
+        let rows = report["rows"].as_array().expect("rows");
+        let self_ns = rows.iter().find(|row| row["name"] == name).and_then(|row| row["self_ns"].as_u64());
+        assert!(cpu_ns > 0 && self_ns.is_some_and(|self_ns| self_ns >= cpu_ns), "{by}: {cpu_ns} of {report}");
+        if by != "pod" {
+            assert_eq!(self_ns, Some(cpu_ns), "{by}");
+        }
+        let sum: u64 = rows.iter().chain([&report["other"]]).filter_map(|row| row["self_ns"].as_u64()).sum();
+        let [attributed, hidden] =
+            ["attributed_ns", "hidden_ns"].map(|key| report[key].as_u64().unwrap_or_default());
+        assert!(sum == attributed || sum == attributed + hidden, "{by}: {report}");
+    }
+}
+
 #[test]
 fn containers_are_named_in_top_ps_and_recordings_even_if_they_lived_shortly_root() {
     if !has_crun() {
@@ -176,20 +194,7 @@ fn containers_are_named_in_top_ps_and_recordings_even_if_they_lived_shortly_root
     );
 
     let cpu_ns: u64 = dead.iter().filter_map(|row| row["cpu_ns"].as_u64()).sum();
-    for (by, name) in [("container", "db"), ("image", "quay.io/postgres:16"), ("pod", "shop-7d4")] {
-        let report = cpuledger(&["report", &recording, "--by", by, "--top", "100000", "--format", "json"]);
-        let report: Value = serde_json::from_slice(&report).expect("JSON");
-        let rows = report["rows"].as_array().expect("rows");
-        let self_ns = rows.iter().find(|row| row["name"] == name).and_then(|row| row["self_ns"].as_u64());
-        assert!(cpu_ns > 0 && self_ns.is_some_and(|self_ns| self_ns >= cpu_ns), "{by}: {cpu_ns} of {report}");
-        if by != "pod" {
-            assert_eq!(self_ns, Some(cpu_ns), "{by}");
-        }
-        let sum: u64 = rows.iter().chain([&report["other"]]).filter_map(|row| row["self_ns"].as_u64()).sum();
-        let [attributed, hidden] =
-            ["attributed_ns", "hidden_ns"].map(|key| report[key].as_u64().unwrap_or_default());
-        assert!(sum == attributed || sum == attributed + hidden, "{by}: {report}");
-    }
+    check_reports(&recording, cpu_ns);
     drop((outer, inner));
     let _ = (running.wait(), nested.wait());
 }

@@ -291,12 +291,11 @@ impl Watcher {
         // One that is not known by its path, such as those of crun, may come later, too.
         let may_come =
             names.container_id.is_empty() && names.nameless.is_none() && tries < MOST_TRIES_WITHOUT_ID;
-        if names.nameless == Some(Nameless::NoState) || may_come {
-            if let Some(after) = RETRY_AFTER_MS.get(tries)
-                && self.retries.len() < MOST_KEPT
-            {
-                self.retries.push((now + Duration::from_millis(*after), tries + 1, id, path.to_vec()));
-            }
+        if (names.nameless == Some(Nameless::NoState) || may_come)
+            && let Some(after) = RETRY_AFTER_MS.get(tries)
+            && self.retries.len() < MOST_KEPT
+        {
+            self.retries.push((now + Duration::from_millis(*after), tries + 1, id, path.to_vec()));
         }
         let is_known = |old: &Kept| old.names.path == path && !is_better(&old.names, &names);
         if !self.watch.lock().get(&id).is_some_and(is_known) {
