@@ -341,7 +341,12 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
             "the recording is from 2026-03-01 00:00:00 to 2026-03-01 00:00:10",
         ),
         (&path, &["--by", "comand"], 2, "did you mean `command`?"),
-        (&path, &["--by", "colour"], 2, "use command, user, cgroup, process, ancestor, unit, container, pod or image"),
+        (
+            &path,
+            &["--by", "colour"],
+            2,
+            "use command, user, cgroup, process, ancestor, unit, container, pod or image",
+        ),
         (&path, &["--format", "xml"], 2, "use text, json, csv, csv-safe or html"),
         (&path, &["--since", "soon"], 2, "`soon` is no time"),
         (&path, &["--since", "2026-03-02", "--until", "2026-03-01"], 2, "ends"),
