@@ -89,6 +89,7 @@ fn holds(query: &Query, row: &Task) -> bool {
             row: &Row::new(*row, usage),
             length_ns: row.start_time_ns.ns(),
             users,
+            named: None,
             memory_total_bytes: Some(row.vsize_bytes),
             arguments: (row.pid.0 % 2 == 0).then_some(b"java -X ".as_slice()),
         })
