@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -15,35 +16,47 @@
 #define LEADER_US 60000
 #define THREAD_US 10000
 #define EXECS 3
+/* A leader uses as much as so many threads. */
+#define LEADER_TO_THREAD (LEADER_US / THREAD_US)
 
 /* What a pid has said of itself: as a task, and of the dead threads of its process. */
 enum { RUNTIME, TAKEN, USER_TICKS, SYSTEM_TICKS, DEAD_RUNTIME, DEAD_USER, DEAD_TAKEN, FIGURES };
 
+struct turn {
+	int left, leader_us;
+};
+
 static void *exec_again(void *argument)
 {
-	char left[16];
+	const struct turn *turn = argument;
+	char left[16], leader_us[16];
 
-	snprintf(left, sizeof(left), "%d", *(int *)argument - 1);
-	burn_us(THREAD_US);
-	execl("/init", "init", "exec-in-turn", left, NULL);
+	snprintf(left, sizeof(left), "%d", turn->left - 1);
+	snprintf(leader_us, sizeof(leader_us), "%d", turn->leader_us);
+	burn_us(turn->leader_us / LEADER_TO_THREAD);
+	/* See balance.c: the last exec of a process that has said so at its begin has no memory. */
+	if (turn->left == 1 && getenv("no_memory"))
+		must(!prctl(PR_SET_NAME, "no-memory"));
+	execl("/init", "init", "exec-in-turn", left, leader_us, NULL);
 	abort();
 }
 
 /* The leader uses the CPU, and a thread after it, which execs; so on, as many times as are left. */
-void exec_in_turn(int left)
+void exec_in_turn(int left, int leader_us)
 {
+	struct turn turn = { .left = left, .leader_us = leader_us };
 	pthread_t thread;
 
-	burn_us(LEADER_US);
+	burn_us(leader_us);
 	if (left)
-		pthread_create(&thread, NULL, exec_again, &left);
+		pthread_create(&thread, NULL, exec_again, &turn);
 	for (;;)
 		pause();
 }
 
 static void start(void *argument)
 {
-	exec_in_turn(*(int *)argument);
+	exec_in_turn(*(int *)argument, LEADER_US);
 }
 
 static void read_figures(pid_t pid, uint64_t figures[FIGURES])

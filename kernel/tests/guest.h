@@ -18,6 +18,7 @@ struct test {
 /* Lists that end with an empty entry, one of each file. */
 extern const struct test index_tests[], time_tests[], snapshot_tests[];
 extern const struct test steal_tests[], lineage_tests[], dead_tests[], exec_tests[];
+extern const struct test namespace_tests[], balance_tests[], exit_tests[];
 
 /* Prints why a test fails, and ends its process. */
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
@@ -40,6 +41,8 @@ void await_state(pid_t pid, pid_t tid, char state);
 
 /* Adds threads to the calling process that sleep until it ends, and returns the first one's id. They have no stack. */
 pid_t add_sleepers(unsigned int count);
+/* The same, or as many as there are numbers for. */
+void try_sleepers(unsigned int count);
 /* A process with that many threads, which stops itself. */
 void sleep_with_threads(void *count);
 /* A thread that ends at once. */
@@ -60,9 +63,11 @@ uint64_t process_ns(pid_t pid);
 uint64_t stat_field(const char *path, int place);
 
 /* Programs that tests exec. */
-__attribute__((noreturn)) void exec_in_turn(int left);
+__attribute__((noreturn)) void exec_in_turn(int left, int leader_us);
 __attribute__((noreturn)) void exec_at_once(int left);
 
+/* Fails if a process is not the sum of its threads after it was looked at while many died. */
+void look_at_those_who_die(void);
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);
 void print_snapshot_tables(unsigned int most_threads);

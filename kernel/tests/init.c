@@ -22,6 +22,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,7 +54,8 @@ static void run_test(const struct test *test)
 static void run_tests(void)
 {
 	static const struct test *const files[] = {
-		index_tests, time_tests, snapshot_tests, steal_tests, lineage_tests, dead_tests, exec_tests,
+		index_tests, time_tests, snapshot_tests, namespace_tests, steal_tests,
+		lineage_tests, dead_tests, exec_tests, balance_tests, exit_tests,
 	};
 
 	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++)
@@ -95,6 +97,7 @@ int main(int argc, char **argv)
 {
 	const char *what = getenv("guest_run");
 	const char *threads = getenv("guest_threads");
+	struct utsname kernel;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* A test execs this program. */
@@ -102,8 +105,8 @@ int main(int argc, char **argv)
 		pause();
 		return 0;
 	}
-	if (argc > 2 && !strcmp(argv[1], "exec-in-turn"))
-		exec_in_turn(atoi(argv[2]));
+	if (argc > 3 && !strcmp(argv[1], "exec-in-turn"))
+		exec_in_turn(atoi(argv[2]), atoi(argv[3]));
 	if (argc > 2 && !strcmp(argv[1], "exec-at-once"))
 		exec_at_once(atoi(argv[2]));
 	if (getpid() != 1)
@@ -131,7 +134,8 @@ int main(int argc, char **argv)
 		run_selftests();
 	} else {
 		write_file("/proc/sys/kernel/pid_max", "32768");
-		must(sysconf(_SC_NPROCESSORS_ONLN) == 2);
+		must(sysconf(_SC_NPROCESSORS_ONLN) == 2 && !uname(&kernel));
+		printf("# Linux %s\n", kernel.release);
 		run_tests();
 	}
 	printf("done\n");

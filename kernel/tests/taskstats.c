@@ -191,14 +191,33 @@ void begin_dump(int fd, uint32_t flags)
 	must(recv(fd, answer, sizeof(answer), 0) > 0);
 }
 
-void hear_of_exits(int fd, const char *cpus, unsigned int us)
+void begin_exits(int fd, const char *cpus)
 {
-	size_t size = strlen(cpus) + 1;
+	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus, strlen(cpus) + 1);
+}
 
-	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus, size);
-	usleep(us);
+int end_exits(int fd, const char *cpus, struct taskstats *records, int most)
+{
+	static char answer[65536];
+	struct nlmsghdr *message = (void *)answer;
+	struct nlattr *found;
+	int got, count = 0;
+
 	/* Otherwise the next socket of this process hears of exits: it gets the same address. */
-	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, cpus, size);
+	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, cpus, strlen(cpus) + 1);
+	while ((got = recv(fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0) {
+		if (message->nlmsg_type != family || count == most)
+			continue;
+		found = attribute((char *)NLMSG_DATA(message) + GENL_HDRLEN, message->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN),
+				  TASKSTATS_TYPE_AGGR_PID);
+		if (!found)
+			continue;
+		found = attribute((char *)found + NLA_HDRLEN, found->nla_len - NLA_HDRLEN, TASKSTATS_TYPE_STATS);
+		must(found && (size_t)found->nla_len - NLA_HDRLEN <= sizeof(*records));
+		memset(&records[count], 0, sizeof(*records));
+		memcpy(&records[count++], (char *)found + NLA_HDRLEN, found->nla_len - NLA_HDRLEN);
+	}
+	return count;
 }
 
 int ask_by_netlink(int fd, uint32_t flags, uint64_t cookie)

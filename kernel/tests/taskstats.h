@@ -65,8 +65,10 @@ int open_taskstats(void);
 int open_netlink(void);
 /* Receives the first answer to a dump, and no more. */
 void begin_dump(int fd, uint32_t flags);
-/* Has the records of tasks that exit sent to a socket, for a while. */
-void hear_of_exits(int fd, const char *cpus, unsigned int us);
+/* Has the records of tasks that exit sent to a socket. */
+void begin_exits(int fd, const char *cpus);
+/* Ends that, and returns how many records of tasks there were. */
+int end_exits(int fd, const char *cpus, struct taskstats *records, int most);
 /* The record of a task or process, or NULL. */
 const char *find_record(const struct snapshot *snapshot, pid_t pid);
 uint64_t field64(const char *record, int offset);
