@@ -82,13 +82,13 @@ static void *be_mortal(void *argument)
 /* Threads that add to the counters of their group, and die one after the other. */
 static void let_many_die(void *argument)
 {
+	int mortals = *(int *)argument;
 	pthread_t thread;
 
-	(void)argument;
 	try_sleepers(SLEEPERS);
 	stay_on(1);
 	/* In a storm, numbers may run out. */
-	for (int i = 0; i < MORTALS; i++) {
+	for (int i = 0; i < mortals; i++) {
 		if (pthread_create(&thread, NULL, be_mortal, NULL))
 			usleep(1000);
 		else
@@ -100,7 +100,7 @@ static void let_many_die(void *argument)
 }
 
 /* An answer brings the task that it is about up to date, also on another CPU, at any instant. */
-void look_at_those_who_die(void)
+void look_at_those_who_die(int mortals)
 {
 	struct taskstats stats;
 	pid_t pid;
@@ -109,11 +109,13 @@ void look_at_those_who_die(void)
 	latest = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	must(latest != MAP_FAILED);
 	*latest = -1;
-	pid = child(let_many_die, NULL);
+	pid = child(let_many_die, &mortals);
 	stay_on(0);
-	while (*latest)
+	for (unsigned int i = 0; *latest; i++) {
+		must(i % 1024 || !waitpid(pid, NULL, WNOHANG));
 		if (*latest > 0)
 			looks += read_taskstats(*latest, &stats) > 0;
+	}
 	await_state(pid, pid, 'S');
 	usleep(50000);
 	must(looks > 0);
@@ -125,7 +127,7 @@ void look_at_those_who_die(void)
 static void looking_changes_nothing(void)
 {
 	if (has_patch(5))
-		look_at_those_who_die();
+		look_at_those_who_die(MORTALS);
 }
 
 static void exec_often(void *argument)

@@ -66,8 +66,8 @@ uint64_t stat_field(const char *path, int place);
 __attribute__((noreturn)) void exec_in_turn(int left, int leader_us);
 __attribute__((noreturn)) void exec_at_once(int left);
 
-/* Fails if a process is not the sum of its threads after it was looked at while many died. */
-void look_at_those_who_die(void);
+/* Fails if a process is not the sum of its threads after so many have died while others looked at them. */
+void look_at_those_who_die(int mortals);
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);
 void print_snapshot_tables(unsigned int most_threads);

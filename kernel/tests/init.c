@@ -10,7 +10,7 @@
  *   done                           the guest has come to its end
  *
  * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, snapshots, prices, others, locks, stress,
- * selftests, or the program /product.
+ * selftests, or the program /product. That after `guest_only=` has only the tests run that have it in their names.
  */
 #include "guest.h"
 
@@ -53,6 +53,7 @@ static void run_test(const struct test *test)
 
 static void run_tests(void)
 {
+	const char *only = getenv("guest_only");
 	static const struct test *const files[] = {
 		index_tests, time_tests, snapshot_tests, namespace_tests, steal_tests,
 		lineage_tests, dead_tests, exec_tests, balance_tests, exit_tests,
@@ -60,7 +61,8 @@ static void run_tests(void)
 
 	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++)
 		for (const struct test *test = files[file]; test->run; test++)
-			run_test(test);
+			if (!only || strstr(test->name, only))
+				run_test(test);
 }
 
 /* cpuledger's own tests, see scripts/kernel product. It has the time that it needs. */
