@@ -15,7 +15,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks bench bench-quick check-fresh-roots
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -118,6 +118,10 @@ kernel-selftests: ## run the kernel's own tests without and with kernel/series, 
 kernel-configs: ## build what each patch of kernel/series touches in ten configurations: without taskstats, for one CPU, 32 bits, real time, arm64...
 	@scripts/install-packages kernel
 	scripts/kernel configs $(target)/kernel
+
+kernel-deb: ## build Debian packages of Linux 6.12 with kernel/series, for virtual machines, and boot the kernel in one
+	@scripts/install-packages kernel
+	scripts/kernel deb $(target)/kernel
 
 kernel-locks: ## count what the locks do on a kernel with kernel/series, with 64 CPUs too, and have a hypervisor take time (writes docs/kernel-locks.md)
 	@scripts/install-packages kernel
