@@ -9,7 +9,7 @@ use cpuledger_proc::task::units;
 use rustc_hash::FxHashMap;
 
 use crate::cgroups::{Cgroups, Key, key};
-use crate::systemd::{Unit, UnitKey, Units, unit_or_slice};
+use crate::systemd::{Units, UnitsOfRows, unit_or_slice};
 
 /// A name that the cgroup of a row leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ impl NameKey {
 pub struct Named {
     cgroups: Arc<FxHashMap<Key, CgroupNames>>,
     /// `None`: the path of the cgroup tells the unit.
-    units: Option<Arc<FxHashMap<UnitKey, Unit>>>,
+    units: Option<Arc<UnitsOfRows>>,
 }
 
 impl Named {
@@ -116,15 +116,26 @@ impl Named {
         }
     }
 
+    /// Likewise, as JSON and CSV have it: no unit where another hierarchy tells it. A recording has such units of living processes only, and a replay
+    /// shows what was shown.
+    pub fn name_by_cgroup(&self, row: &Task, name: NameKey) -> Option<&[u8]> {
+        let is_beside = self.units.is_some() && matches!(name, NameKey::Unit | NameKey::Slice);
+        if is_beside { None } else { self.name(row, name) }
+    }
+
     fn systemd(&self, row: &Task, name: NameKey) -> Option<&[u8]> {
         let Some(of_rows) = &self.units else {
             let path = &*self.of_row(row)?.path;
             return Some(if name == NameKey::Unit { unit_or_slice(path) } else { units::slice(path) });
         };
+        // Recordings do not have it.
+        if name == NameKey::Slice {
+            return None;
+        }
         let id: TaskId = row.id();
         let found =
             of_rows.get(&(key(row), None)).or_else(|| of_rows.get(&(key(row), Some((id, row.comm)))))?;
-        Some(if name == NameKey::Unit { &*found.unit } else { &*found.slice }).filter(|name| !name.is_empty())
+        Some(found.as_slice()).filter(|unit| !unit.is_empty())
     }
 }
 
@@ -167,7 +178,7 @@ pub struct Namer {
     cgroups: Cgroups,
     units: Units,
     /// Units of the rows of a recorded interval, if it has them.
-    recorded: Option<Option<Arc<FxHashMap<UnitKey, Unit>>>>,
+    recorded: Option<Option<Arc<UnitsOfRows>>>,
 }
 
 impl Default for Namer {
@@ -220,7 +231,7 @@ impl Namer {
         self.cgroups.take_recorded(cgroups);
         let one = |row: &RowUnit| {
             let cgroup = Some(row.cgroup).filter(|ids| *ids != (None, None));
-            ((cgroup, Some((row.task, row.comm))), Unit { unit: row.unit.clone(), slice: Vec::new() })
+            ((cgroup, Some((row.task, row.comm))), row.unit.clone())
         };
         self.recorded = Some((!units.is_empty()).then(|| Arc::new(units.iter().map(one).collect())));
     }

@@ -61,20 +61,14 @@ pub fn unit_or_slice(path: &[u8]) -> &[u8] {
 /// A cgroup. Where systemd has a hierarchy of version 1, rows have no number of it, and each process counts for itself until it executes.
 pub type UnitKey = (Option<Key>, Option<(TaskId, Comm)>);
 
-/// Where a row is in the tree of systemd.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unit {
-    /// Its unit or, of what is in none, its slice.
-    pub unit: Vec<u8>,
-    /// Its slice; empty: it is not known.
-    pub slice: Vec<u8>,
-}
+/// The unit of each or, of what is in none, the slice.
+pub type UnitsOfRows = FxHashMap<UnitKey, Vec<u8>>;
 
 /// Units of rows, on a machine where the cgroups of CPU time are not those of systemd.
 #[derive(Debug, Default)]
 pub struct Units {
     systemd: Option<Systemd>,
-    learnt: Learnt<UnitKey, Unit>,
+    learnt: Learnt<UnitKey, Vec<u8>>,
 }
 
 impl Units {
@@ -91,7 +85,7 @@ impl Units {
     }
 
     /// Those that are known; `None`: the cgroups of CPU time say it.
-    pub fn units(&self) -> Option<Arc<FxHashMap<UnitKey, Unit>>> {
+    pub fn units(&self) -> Option<Arc<UnitsOfRows>> {
         self.systemd.as_ref().map(|_| Arc::clone(&self.learnt.values))
     }
 
@@ -106,10 +100,9 @@ impl Units {
         let key = (cgroups::key(row), (!is_numbered).then_some((row.id(), row.comm)));
         self.learnt.learn(&key, || {
             let file = read(row)?;
-            let path = systemd.path(&file)?;
-            Some(Unit { unit: unit_or_slice(path).to_vec(), slice: units::slice(path).to_vec() })
+            Some(unit_or_slice(systemd.path(&file)?).to_vec())
         });
-        self.learnt.values.get(&key).map_or(&[], |unit| &unit.unit)
+        self.learnt.values.get(&key).map_or(&[], Vec::as_slice)
     }
 }
 

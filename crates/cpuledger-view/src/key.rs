@@ -141,9 +141,9 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// A name that the cgroup of a row leads to.
+    /// A name that the cgroup of a row leads to by itself.
     pub(crate) fn name(&self, row: &Task, name: NameKey) -> Value<'a> {
-        self.named.and_then(|named| named.name(row, name)).map_or(Value::Absent, Value::Bytes)
+        self.named.and_then(|named| named.name_by_cgroup(row, name)).map_or(Value::Absent, Value::Bytes)
     }
 
     /// Those that have a line each: the tasks, if they are wanted, or the processes.
