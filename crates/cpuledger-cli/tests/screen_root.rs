@@ -350,7 +350,9 @@ fn states_of_each_row_add_up_as_printed_root() {
         assert!(line.ends_with(" blocked"), "{line}");
         assert!(text.contains("load average: ") && line.len() <= 80, "{text}");
         terminal.press(&["w"]);
-        for keys in [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "t"]] {
+        for keys in
+            [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "g", "g", "g", "g", "t"]]
+        {
             terminal.press(keys);
             sleep(Duration::from_millis(700));
             let text = terminal.settled(|text| sums_of_states(text).len() >= 3);
