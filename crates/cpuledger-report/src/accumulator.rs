@@ -244,7 +244,8 @@ impl Accumulator {
         self.paths.clear();
         self.named.clear();
         let units = frame.table(Section::Processes).cells(Column::UNIT);
-        self.has_units = (0..frame.table(Section::Processes).len()).any(|row| units.get(row).is_some());
+        self.has_units = self.has(Dimension::Unit)
+            && (0..frame.table(Section::Processes).len()).any(|row| units.get(row).is_some());
         if self.has_names() {
             for (ids, names) in framing::cgroups(frame) {
                 let key = |own: &mut Names, name: &[u8]| match name {
@@ -384,10 +385,6 @@ impl Accumulator {
                         let key = match place {
                             Place::Heir(None) => Key::Unknown,
                             Place::Heir(Some(row)) => self.of_row(frame, row, *of_cgroup),
-                            // On machines where a row tells its unit, its numbers do not.
-                            Place::Cgroup(_) if *of_cgroup == Dimension::Unit && self.has_units => {
-                                Key::Unknown
-                            }
                             Place::Cgroup(ids) => self.of_cgroup(ids, *of_cgroup),
                         };
                         table.add(key, sum, bucket);

@@ -1,5 +1,7 @@
 //! What the dead of a frame add up to, by group: so that a table is looked at once a group, not once a process.
 
+use std::hash::Hash;
+
 use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::framing::CgroupIds;
 use rustc_hash::FxHashMap;
@@ -11,10 +13,41 @@ use crate::deaths::{Dead, Deaths};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Groups {
     sums: Vec<Amounts>,
-    users: Vec<Option<u64>>,
-    of_users: FxHashMap<Option<u64>, usize>,
-    places: Vec<Place>,
-    of_places: FxHashMap<Place, usize>,
+    users: Numbered<Option<u64>>,
+    places: Numbered<Place>,
+}
+
+/// Groups that are no numbers, and their numbers, in the order in which they came.
+#[derive(Debug, Clone)]
+struct Numbered<K> {
+    keys: Vec<K>,
+    numbers: FxHashMap<K, usize>,
+    /// What follows each other often is of one group.
+    last: usize,
+}
+
+impl<K> Default for Numbered<K> {
+    fn default() -> Numbered<K> {
+        Numbered { keys: Vec::new(), numbers: FxHashMap::default(), last: 0 }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Numbered<K> {
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.numbers.clear();
+        self.last = 0;
+    }
+
+    fn number(&mut self, key: K) -> usize {
+        if self.keys.get(self.last) != Some(&key) {
+            self.last = *self.numbers.entry(key).or_insert_with(|| {
+                self.keys.push(key);
+                self.keys.len() - 1
+            });
+        }
+        self.last
+    }
 }
 
 /// Where one of the dead was.
@@ -55,29 +88,17 @@ impl Groups {
     ) -> impl Iterator<Item = (Place, &Amounts)> {
         let table = frame.table(Section::Exited);
         let (unified, of_cpu) = (table.cells(Column::CGROUP_ID), table.cells(Column::CGROUP_V1_CPU_ID));
-        let (mut places, mut of_places) =
-            (std::mem::take(&mut self.places), std::mem::take(&mut self.of_places));
+        let mut places = std::mem::take(&mut self.places);
         places.clear();
-        of_places.clear();
-        let mut last = 0;
         self.add_up(deaths, began_ns, |dead, _| {
             let ids = (unified.get(dead.record as usize), of_cpu.get(dead.record as usize));
-            let place = match ids {
+            places.number(match ids {
                 ids if tells_cgroups && ids != (None, None) => Place::Cgroup(ids),
                 _ => Place::Heir(deaths.heir_row(dead)),
-            };
-            if places.get(last) != Some(&place) {
-                last = *of_places.entry(place).or_insert_with(|| {
-                    places.push(place);
-                    places.len() - 1
-                });
-            }
-            last
+            })
         });
-        (self.places, self.of_places) = (places, of_places);
-        let places = &self.places;
-        let sums = self.sums.iter().enumerate().filter(|(_, sum)| sum.deaths > 0);
-        sums.map(|(group, sum)| (places[group], sum))
+        self.places = places;
+        self.sums().map(|(group, sum)| (self.places.keys[group], sum))
     }
 
     /// By the effective user.
@@ -88,24 +109,11 @@ impl Groups {
         began_ns: Option<u64>,
     ) -> impl Iterator<Item = (Option<u64>, &Amounts)> {
         let euids = frame.table(Section::Exited).cells(Column::EUID);
-        let (mut users, mut of_users) = (std::mem::take(&mut self.users), std::mem::take(&mut self.of_users));
+        let mut users = std::mem::take(&mut self.users);
         users.clear();
-        of_users.clear();
-        let mut last = 0;
-        self.add_up(deaths, began_ns, |dead, _| {
-            let euid = euids.get(dead.record as usize);
-            if users.get(last) != Some(&euid) {
-                last = *of_users.entry(euid).or_insert_with(|| {
-                    users.push(euid);
-                    users.len() - 1
-                });
-            }
-            last
-        });
-        (self.users, self.of_users) = (users, of_users);
-        let users = &self.users;
-        let sums = self.sums.iter().enumerate().filter(|(_, sum)| sum.deaths > 0);
-        sums.map(|(group, sum)| (users[group], sum))
+        self.add_up(deaths, began_ns, |dead, _| users.number(euids.get(dead.record as usize)));
+        self.users = users;
+        self.sums().map(|(group, sum)| (self.users.keys[group], sum))
     }
 
     /// `group` is told how many groups there are.
