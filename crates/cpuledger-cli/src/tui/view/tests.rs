@@ -433,7 +433,7 @@ fn states_are_all_of_the_time_as_printed() {
     let processes = widths(&mut state);
     press(&mut state, "H i");
     let threads = widths(&mut state);
-    for keys in ["w w", "i", "H", "g", "g", "g g t", "* x"] {
+    for keys in ["w w", "i", "H", "g", "g", "g g g g g g t", "* x"] {
         press(&mut state, keys);
         for width in [44, 60, 80, 100, 120, 160, 200] {
             let sums = printed_sums(&mut state, width);
