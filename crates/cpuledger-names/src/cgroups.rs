@@ -22,7 +22,7 @@ use crate::watch::Watch;
 pub type Key = CgroupIds;
 
 /// What cgroups are called, by their numbers.
-pub type Named = FxHashMap<Key, CgroupNames>;
+pub type NamesByCgroup = FxHashMap<Key, CgroupNames>;
 
 /// The numbers of a row; `None`: its source knows none.
 pub fn key(row: &Task) -> Option<Key> {
@@ -52,7 +52,7 @@ impl Cgroups {
     }
 
     /// What is known by now, to be kept beside a frame.
-    pub fn named(&self) -> Arc<Named> {
+    pub fn named(&self) -> Arc<NamesByCgroup> {
         Arc::clone(&self.learnt.values)
     }
 
@@ -74,9 +74,7 @@ impl Cgroups {
             Some(was_named.filter(|_| !has_name(&names)).cloned().unwrap_or(names))
         });
     }
-}
 
-impl Cgroups {
     /// Takes what a frame tells of its cgroups, but for names that are known here already.
     pub fn take_told(&mut self, told: Vec<(CgroupIds, CgroupNames)>) {
         for (key, names) in told {

@@ -6,9 +6,8 @@ use cpuledger_model::framing::{self, CgroupIds, CgroupNames, RowUnit};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::task::{Task, TaskId};
 use cpuledger_proc::task::units;
-use rustc_hash::FxHashMap;
 
-use crate::cgroups::{Cgroups, Key, key};
+use crate::cgroups::{Cgroups, NamesByCgroup, key};
 use crate::systemd::{Units, UnitsOfRows, unit_or_slice};
 
 /// A name that the cgroup of a row leads to.
@@ -77,15 +76,20 @@ impl NameKey {
 /// Names by cgroups, and units of rows where these do not tell them.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
-    cgroups: Arc<FxHashMap<Key, CgroupNames>>,
+    cgroups: Arc<NamesByCgroup>,
     /// `None`: the path of the cgroup tells the unit.
     units: Option<Arc<UnitsOfRows>>,
 }
 
 impl Named {
     /// These cgroups, whose paths tell the units.
-    pub fn of(cgroups: FxHashMap<Key, CgroupNames>) -> Named {
+    pub fn of(cgroups: NamesByCgroup) -> Named {
         Named { cgroups: Arc::new(cgroups), units: None }
+    }
+
+    /// Those of a recorded interval.
+    pub fn recorded(cgroups: &[(CgroupIds, CgroupNames)], units: &[RowUnit]) -> Named {
+        Named { cgroups: Arc::new(cgroups.iter().cloned().collect()), units: units_of(units) }
     }
 
     /// What a cgroup is called; `None`: it is not known.
@@ -137,6 +141,15 @@ impl Named {
             of_rows.get(&(key(row), None)).or_else(|| of_rows.get(&(key(row), Some((id, row.comm)))))?;
         Some(found.as_slice()).filter(|unit| !unit.is_empty())
     }
+}
+
+/// Units of recorded rows; `None`: the cgroups tell them.
+fn units_of(units: &[RowUnit]) -> Option<Arc<UnitsOfRows>> {
+    let one = |row: &RowUnit| {
+        let cgroup = Some(row.cgroup).filter(|ids| *ids != (None, None));
+        ((cgroup, Some((row.task, row.comm))), row.unit.clone())
+    };
+    (!units.is_empty()).then(|| Arc::new(units.iter().map(one).collect()))
 }
 
 /// What a row is put with.
@@ -229,11 +242,7 @@ impl Namer {
     /// Takes what was recorded, in the place of all else: numbers may be of another boot.
     pub fn take_recorded(&mut self, cgroups: &[(CgroupIds, CgroupNames)], units: &[RowUnit]) {
         self.cgroups.take_recorded(cgroups);
-        let one = |row: &RowUnit| {
-            let cgroup = Some(row.cgroup).filter(|ids| *ids != (None, None));
-            ((cgroup, Some((row.task, row.comm))), row.unit.clone())
-        };
-        self.recorded = Some((!units.is_empty()).then(|| Arc::new(units.iter().map(one).collect())));
+        self.recorded = Some(units_of(units));
     }
 
     /// What is known by now.
@@ -246,7 +255,7 @@ impl Namer {
     }
 
     /// The cgroups among them.
-    pub fn cgroups(&self) -> Arc<FxHashMap<Key, CgroupNames>> {
+    pub fn cgroups(&self) -> Arc<NamesByCgroup> {
         self.cgroups.named()
     }
 

@@ -13,7 +13,7 @@ use cpuledger::source::replay::{Glance, RecordedFacts, Spot};
 use cpuledger::{Boottime, Interval, machine};
 use cpuledger_names::lookups::Lookups;
 use cpuledger_names::machine::Machine;
-use cpuledger_names::named::Namer;
+use cpuledger_names::named::{self, Namer};
 use cpuledger_names::names::Names;
 use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
@@ -586,9 +586,9 @@ impl Timeline {
                 Point::Recorded(spot) => {
                     let told = self.read(spot, &mut interval)?;
                     learn_users(&mut self.users, &interval);
-                    let mut namer = Namer::default();
-                    told.iter().for_each(|told| namer.take_recorded(&told.cgroups, &told.units));
-                    matches(&query, &interval, (&self.users, &namer.named()), arguments)
+                    let recorded = |told: RecordedFacts| named::Named::recorded(&told.cgroups, &told.units);
+                    let named = told.map(recorded).unwrap_or_default();
+                    matches(&query, &interval, (&self.users, &named), arguments)
                 }
             };
             if is_there {
