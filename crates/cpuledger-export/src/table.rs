@@ -40,13 +40,14 @@ impl Rows {
     /// Adds the rows of an interval.
     pub(crate) fn add(&mut self, frame: &Frame, entry: &Entry) {
         let rows = frame.table(self.table.section()).len();
+        let cgroups = cgroups_of(frame, self.table);
         for (column, builder) in &mut self.columns {
             match (column.origin, builder.texts()) {
                 (Origin::Recording, Some((keys, names))) => {
                     keys.append_value_n(names.number(&self.recording), rows);
                 }
                 (origin, Some((keys, names))) => {
-                    add_texts(keys, names, origin, frame, self.table.section(), rows);
+                    add_texts((keys, names), origin, (frame, &cgroups), self.table.section(), rows);
                 }
                 (origin, None) => add(builder, origin, (frame, entry), self.table.section(), rows),
             }
@@ -58,6 +59,7 @@ impl Rows {
     pub(crate) fn add_names(&mut self, frame: &Frame) {
         let section = self.table.section();
         let rows = frame.table(section).len();
+        let cgroups = cgroups_of(frame, self.table);
         for (column, builder) in &mut self.columns {
             let Some((_, names)) = builder.texts() else { continue };
             if column.origin == Origin::Recording {
@@ -65,7 +67,7 @@ impl Rows {
                 continue;
             }
             let mut keys = PrimitiveBuilder::new();
-            add_texts(&mut keys, names, column.origin, frame, section, rows);
+            add_texts((&mut keys, names), column.origin, (frame, &cgroups), section, rows);
         }
     }
 
@@ -128,6 +130,12 @@ fn add_unless(builder: &mut Builder, column: Column, unless: Column, frame: &Fra
     );
 }
 
+/// What the cgroups of a frame are called, for the tables whose rows are in one.
+fn cgroups_of(frame: &Frame, table: Table) -> HashMap<CgroupIds, CgroupNames> {
+    let is_in_cgroups = table.section() != Section::Interval;
+    if is_in_cgroups { framing::cgroups(frame).into_iter().collect() } else { HashMap::new() }
+}
+
 /// The name that a column of cgroups has; a container without one goes by its id.
 fn name_of(names: &CgroupNames, column: Column) -> &[u8] {
     match column {
@@ -140,10 +148,9 @@ fn name_of(names: &CgroupNames, column: Column) -> &[u8] {
 }
 
 fn add_texts(
-    keys: &mut PrimitiveBuilder<Int32Type>,
-    names: &mut Names,
+    (keys, names): (&mut PrimitiveBuilder<Int32Type>, &mut Names),
     origin: Origin,
-    frame: &Frame,
+    (frame, cgroups): (&Frame, &HashMap<CgroupIds, CgroupNames>),
     section: Section,
     rows: usize,
 ) {
@@ -160,7 +167,6 @@ fn add_texts(
         Origin::Named(column) => {
             let table = frame.table(section);
             let ids = |row| (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row));
-            let cgroups: HashMap<CgroupIds, CgroupNames> = framing::cgroups(frame).into_iter().collect();
             for row in 0..rows {
                 let name = cgroups.get(&ids(row)).map_or(&[][..], |of| name_of(of, column));
                 keys.append_option((!name.is_empty()).then(|| names.number(&escaped(name))));
