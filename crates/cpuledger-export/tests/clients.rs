@@ -6,13 +6,13 @@ mod machine;
 mod python;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
 use machine::Sums;
-use python::{LARGE, environment};
+use python::{environment, large_environment, spark_environment};
 
 fn read(sums: &serde_json::Value) -> Sums {
     let map = |key: &str| -> BTreeMap<String, i128> {
@@ -31,9 +31,9 @@ fn read(sums: &serde_json::Value) -> Sums {
     }
 }
 
-/// Each engine, with these packages, adds up what the frames add up to.
-fn check(name: &str, packages: &[&str], engines: &[&str]) {
-    let python = match environment(name, packages) {
+/// Each engine of this environment adds up what the frames add up to.
+fn check(python: Result<PathBuf, String>, engines: &[&str]) {
+    let python = match python {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
@@ -70,25 +70,15 @@ fn check(name: &str, packages: &[&str], engines: &[&str]) {
 #[test]
 fn duckdb_polars_pandas_and_pyarrow_add_up_what_the_frames_do() {
     let packages = ["duckdb==2.0.*", "polars==2.1.*", "pandas==3.1.*", "pyarrow==26.0.*"];
-    check("python-clients", &packages, &["duckdb", "polars", "pandas", "pyarrow"]);
+    check(environment("python-clients", &packages), &["duckdb", "polars", "pandas", "pyarrow"]);
 }
 
 #[test]
 fn clickhouse_adds_up_what_the_frames_do() {
-    if std::env::var_os(LARGE).is_none() {
-        return not_run("chdb has over 200 MB: `make test-clients` installs it");
-    }
-    check("python-chdb", &["chdb==4.*"], &["chdb"]);
+    check(large_environment("python-chdb", &["chdb==4.*"]), &["chdb"]);
 }
 
 #[test]
 fn spark_adds_up_what_the_frames_do() {
-    if std::env::var_os(LARGE).is_none() {
-        return not_run("pyspark has over 200 MB: `make test-clients` installs it");
-    }
-    let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
-    if !has_java {
-        return not_run("pyspark needs Java 17: install openjdk-17-jre-headless");
-    }
-    check("python-spark", &["pyspark==4.*"], &["spark"]);
+    check(spark_environment("python-spark"), &["spark"]);
 }

@@ -4,12 +4,12 @@ mod machine;
 mod python;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
-use python::{LARGE, environment};
+use python::{environment, large_environment, spark_environment};
 
 /// Each question with a span of the recording, which begins half a minute before midnight.
 const QUESTIONS: [(&str, &[&str]); 7] = [
@@ -50,9 +50,9 @@ fn sums(lines: &[String]) -> BTreeMap<String, i128> {
 }
 
 /// Asks an engine all questions, and compares its answers with the frames and with those of DuckDB.
-fn check(engine: &str, packages: &[&str]) {
+fn check(engine: &str, python: Result<PathBuf, String>) {
     let duckdb = environment("python-fleet-duckdb", &["duckdb==2.0.*"]);
-    let (duckdb, python) = match (duckdb, environment(&format!("python-fleet-{engine}"), packages)) {
+    let (duckdb, python) = match (duckdb, python) {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
     };
@@ -81,25 +81,15 @@ fn check(engine: &str, packages: &[&str]) {
 
 #[test]
 fn duckdb_answers_with_the_sums_of_the_frames() {
-    check("duckdb", &["duckdb==2.0.*"]);
+    check("duckdb", environment("python-fleet-duckdb", &["duckdb==2.0.*"]));
 }
 
 #[test]
 fn clickhouse_answers_as_duckdb_does() {
-    if std::env::var_os(LARGE).is_none() {
-        return not_run("chdb has over 200 MB: `make test-clients` installs it");
-    }
-    check("clickhouse", &["chdb==4.*"]);
+    check("clickhouse", large_environment("python-fleet-clickhouse", &["chdb==4.*"]));
 }
 
 #[test]
 fn spark_answers_as_duckdb_does() {
-    if std::env::var_os(LARGE).is_none() {
-        return not_run("pyspark has over 200 MB: `make test-clients` installs it");
-    }
-    let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
-    if !has_java {
-        return not_run("pyspark needs Java 17: install openjdk-17-jre-headless");
-    }
-    check("spark", &["pyspark==4.*"]);
+    check("spark", spark_environment("python-fleet-spark"));
 }

@@ -261,8 +261,7 @@ impl Namer {
 
     /// The unit or slice of a row, where its cgroup does not tell it; `None`: it does.
     pub fn unit_beside(&mut self, row: &Task) -> Option<&[u8]> {
-        self.units.units()?;
-        Some(self.units.unit(row))
+        self.units.unit(row)
     }
 }
 

@@ -89,20 +89,20 @@ impl Units {
         self.systemd.as_ref().map(|_| Arc::clone(&self.learnt.values))
     }
 
-    /// The unit or slice of a row; empty: it is not known.
-    pub fn unit(&mut self, row: &Task) -> &[u8] {
+    /// The unit or slice of a row, empty where it is not known; `None`: the cgroup of CPU time says it.
+    pub fn unit(&mut self, row: &Task) -> Option<&[u8]> {
         self.unit_by(row, file_of)
     }
 
-    fn unit_by(&mut self, row: &Task, read: impl FnOnce(&Task) -> Option<Vec<u8>>) -> &[u8] {
-        let Some(systemd) = &self.systemd else { return &[] };
+    fn unit_by(&mut self, row: &Task, read: impl FnOnce(&Task) -> Option<Vec<u8>>) -> Option<&[u8]> {
+        let systemd = self.systemd.as_ref()?;
         let is_numbered = systemd.hierarchy == Hierarchy::Unified;
         let key = (cgroups::key(row), (!is_numbered).then_some((row.id(), row.comm)));
         self.learnt.learn(&key, || {
             let file = read(row)?;
             Some(unit_or_slice(systemd.path(&file)?).to_vec())
         });
-        self.learnt.values.get(&key).map_or(&[], Vec::as_slice)
+        Some(self.learnt.values.get(&key).map_or(&[], Vec::as_slice))
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
                     reads += 1;
                     Some(FILE.to_vec())
                 });
-                assert!(unit.ends_with(b".service"));
+                assert!(unit.is_some_and(|unit| unit.ends_with(b".service")));
             }
             reads
         };
@@ -177,6 +177,6 @@ mod tests {
         let executed = Task { comm: Comm::new(b"other"), ..rows[0] };
         assert_eq!(reads(V1, &[rows[0], executed]), 2, "systemd moves a process before it executes");
         let mut nothing = Units::default();
-        assert!(nothing.units().is_none() && nothing.unit(&rows[0]).is_empty());
+        assert!(nothing.units().is_none() && nothing.unit(&rows[0]).is_none());
     }
 }

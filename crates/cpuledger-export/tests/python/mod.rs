@@ -5,10 +5,29 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The variable of the environment that is set by `make test-clients`.
-pub const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
+const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
 
 /// An installation takes no longer than this many seconds.
 const INSTALL_SECONDS: &str = "600";
+
+/// Likewise of packages over 200 MB, which `make test-clients` installs.
+pub fn large_environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    if std::env::var_os(LARGE).is_none() {
+        return Err(format!("{packages:?} have over 200 MB: `make test-clients` installs them"));
+    }
+    environment(name, packages)
+}
+
+/// Likewise of pyspark, which needs Java.
+pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
+    let python = large_environment(name, &["pyspark==4.*"])?;
+    let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
+    if has_java {
+        Ok(python)
+    } else {
+        Err("pyspark needs Java 17: install openjdk-17-jre-headless".to_owned())
+    }
+}
 
 /// The program of a virtual environment that has these packages; a sentence where that cannot be.
 pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
