@@ -465,9 +465,8 @@ fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, E
     }
     let length = Duration::from_nanos(wanted.length_ns);
     let opened = open_for_intervals(wanted.source, wanted.ledger, length)?;
-    if let (true, Some(SourceKind::Netlink), ForIntervals::Snapshots(_)) =
-        (wanted.needs_parts, wanted.source, &opened)
-    {
+    let is_by_snapshots = matches!(opened, ForIntervals::Snapshots(_));
+    if wanted.needs_parts && wanted.source == Some(SourceKind::Netlink) && is_by_snapshots {
         let reason = "this kernel keeps no account of the dead (patch 5 of kernel/series), so how their time divides is not known; \
                       use the source ledger";
         return Err(Error::Unusable { source_kind: SourceKind::Netlink, reason: reason.to_owned() });
