@@ -36,16 +36,9 @@ pub struct Ancestor {
     pub comm: Vec<u8>,
 }
 
-/// The columns of names, with what each holds.
-const NAMES: [(Column, Name); 5] = [
-    (Column::CONTAINER, |names| &mut names.container),
-    (Column::CONTAINER_ID, |names| &mut names.container_id),
-    (Column::IMAGE, |names| &mut names.image),
-    (Column::POD, |names| &mut names.pod),
-    (Column::NAMESPACE, |names| &mut names.namespace),
-];
-
-type Name = fn(&mut CgroupNames) -> &mut Vec<u8>;
+/// The columns of names, in the order of [`CgroupNames::names`].
+const NAMES: [Column; 5] =
+    [Column::CONTAINER, Column::CONTAINER_ID, Column::IMAGE, Column::POD, Column::NAMESPACE];
 
 /// Puts cgroups in the place of those that the frame has. One whose path is too long for two texts is left out; a name is cut.
 pub fn write_cgroups(frame: &mut Frame, cgroups: &[(CgroupIds, &CgroupNames)]) {
@@ -65,11 +58,8 @@ pub fn write_cgroups(frame: &mut Frame, cgroups: &[(CgroupIds, &CgroupNames)]) {
         let table = frame.table_mut(Section::Cgroups);
         table.set(Column::PATH, row, Some(number));
         table.set(Column::PATH_REST, row, rest);
-        let mut names = (*names).clone();
-        for (column, name) in NAMES {
-            let name = name(&mut names);
-            name.truncate(MOST);
-            let number = (!name.is_empty()).then(|| frame.intern(name));
+        for (column, name) in NAMES.into_iter().zip(names.names()) {
+            let number = (!name.is_empty()).then(|| frame.intern(&name[..name.len().min(MOST)]));
             frame.table_mut(Section::Cgroups).set(column, row, number);
         }
     }
@@ -84,8 +74,8 @@ pub fn cgroups(frame: &Frame) -> Vec<(CgroupIds, CgroupNames)> {
         let path = [text(Column::PATH, row)?, text(Column::PATH_REST, row).unwrap_or_default()].concat();
         let nameless = table.get(Column::NAMELESS, row).and_then(Nameless::by_number);
         let mut names = CgroupNames { path, nameless, ..CgroupNames::default() };
-        for (column, name) in NAMES {
-            text(column, row).unwrap_or_default().clone_into(name(&mut names));
+        for (column, name) in NAMES.into_iter().zip(names.names_mut()) {
+            text(column, row).unwrap_or_default().clone_into(name);
         }
         Some((ids, names.or_by_path()))
     };

@@ -27,6 +27,16 @@ impl CgroupNames {
         CgroupNames { path: path.to_vec(), ..CgroupNames::default() }
     }
 
+    /// Container, id, image, pod and namespace.
+    pub(super) fn names(&self) -> [&[u8]; 5] {
+        [&self.container, &self.container_id, &self.image, &self.pod, &self.namespace]
+    }
+
+    /// Likewise, to be written.
+    pub(super) fn names_mut(&mut self) -> [&mut Vec<u8>; 5] {
+        [&mut self.container, &mut self.container_id, &mut self.image, &mut self.pod, &mut self.namespace]
+    }
+
     /// Of a recording without names, the path tells the id of the container.
     pub(super) fn or_by_path(mut self) -> CgroupNames {
         if self.container_label().is_empty()
