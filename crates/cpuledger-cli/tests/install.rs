@@ -6,22 +6,27 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use cpuledger_load::{with_export, with_net};
+
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 26] = [
+const INSTALLED: [&str; 29] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
+    "usr/lib/systemd/system/cpuledger-metrics.service",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
     "usr/lib/tmpfiles.d/cpuledger.conf",
     "usr/libexec/cpuledger/cpuledger-export",
+    "usr/libexec/cpuledger/cpuledger-net",
     "usr/share/bash-completion/completions/cpuledger",
     "usr/share/bash-completion/completions/ptop",
     "usr/share/fish/vendor_completions.d/cpuledger.fish",
     "usr/share/fish/vendor_completions.d/ptop.fish",
     "usr/share/man/man1/cpuledger-doctor.1",
     "usr/share/man/man1/cpuledger-export.1",
+    "usr/share/man/man1/cpuledger-metrics.1",
     "usr/share/man/man1/cpuledger-ps.1",
     "usr/share/man/man1/cpuledger-record.1",
     "usr/share/man/man1/cpuledger-report.1",
@@ -59,7 +64,7 @@ fn make_of(binary: &str, words: &[String]) -> String {
 
 /// The same with the binary that cargo has built, and all programs beside it.
 fn make(words: &[String]) -> String {
-    make_of(cpuledger_load::with_export(env!("CARGO_BIN_EXE_cpuledger")), words)
+    make_of(with_net(with_export(env!("CARGO_BIN_EXE_cpuledger"))), words)
 }
 
 fn words(target: &str, folder: &Path, prefix: &str) -> Vec<String> {
@@ -126,9 +131,12 @@ fn what_is_not_built_is_not_installed() {
     let root = folder.path().join("root");
     let core = core.to_str().expect("a path");
     let said = make_of(core, &words("install", &root, "/usr"));
-    assert!(said.contains("`cpuledger export` is not among it") && said.contains("`make all`"), "{said}");
+    assert!(said.contains("cpuledger-export is not among it") && said.contains("`make all`"), "{said}");
+    assert!(said.contains("cpuledger-net is not among it"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let expected = INSTALLED.iter().filter(|name| **name != export).map(ToString::to_string);
+    let further =
+        [export, "usr/libexec/cpuledger/cpuledger-net", "usr/lib/systemd/system/cpuledger-metrics.service"];
+    let expected = INSTALLED.iter().filter(|name| !further.contains(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.
     make(&words("install", &root, "/usr"));
