@@ -151,7 +151,7 @@ impl Books {
         let passed = now.saturating_duration_since(self.settled);
         self.settled = now;
         let open = std::mem::replace(&mut self.open, Accumulator::new(&self.dimensions));
-        let created = SystemTime::now();
+        let (created, is_amid_round) = (SystemTime::now(), self.scrapers.are_amid_round());
         let mut balance = None;
         for (dimension, table) in self.dimensions.iter().zip(&mut self.tables) {
             let report = open.report(*dimension, usize::MAX);
@@ -160,7 +160,7 @@ impl Books {
                 table.add(self.labels.of(*dimension, &row.name), &row.amounts);
             }
             table.add_rest(&report.other);
-            table.rank(created);
+            table.rank(created, is_amid_round);
             balance = Some(report.balance);
         }
         balance.iter().for_each(|balance| self.machine.add(balance));

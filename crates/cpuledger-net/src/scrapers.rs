@@ -33,6 +33,11 @@ impl Scraper {
 pub struct Scrapers(Vec<Scraper>);
 
 impl Scrapers {
+    /// Whether one has been here in this round.
+    pub fn are_amid_round(&self) -> bool {
+        self.0.iter().any(|known| known.has_seen)
+    }
+
     /// One of them is shown the series. Returns whether all that are expected back have seen them now; then the next round begins.
     pub fn visit(&mut self, name: &str, now: Instant) -> bool {
         match self.0.iter_mut().find(|known| known.name == name) {
@@ -67,11 +72,14 @@ mod tests {
         let at = |seconds| begin + Duration::from_secs(seconds);
         assert!(scrapers.visit("a", at(0)), "the only one");
         assert!(scrapers.visit("b", at(1)), "it is not known whether the other one comes back");
-        assert!(!scrapers.visit("a", at(10)) || !scrapers.visit("a", at(20)), "b may still come");
-        assert!(scrapers.visit("b", at(21)), "both were here");
-        assert!(!scrapers.visit("a", at(30)));
+        assert!(scrapers.visit("a", at(10)), "nor whether b does");
+        assert!(!scrapers.visit("b", at(11)), "a comes every 10 s");
+        assert!(scrapers.visit("a", at(20)), "both were here");
+        assert!(!scrapers.visit("a", at(30)), "b comes every 10 s, too");
+        assert!(scrapers.visit("b", at(31)), "both were here");
         assert!(!scrapers.visit("a", at(40)));
-        assert!(scrapers.visit("a", at(90)), "b has not come for more than three times its 20 s");
+        assert!(!scrapers.visit("a", at(50)));
+        assert!(scrapers.visit("a", at(100)), "b has not come for more than three times its 20 s");
     }
 
     #[test]

@@ -30,8 +30,9 @@ const LAST_LOOKS: u32 = 2;
 /// Where a series is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It is shown with its first value; amounts go to the rest.
-    Beginning,
+    /// It is shown with its first value; amounts go to the rest. It counts after a whole round of scrapers: one that has begun before it, as the
+    /// flag says, is none.
+    Beginning(bool),
     /// Amounts go to it.
     Counting,
     /// It is shown with its last value so many times more; amounts go to the rest.
@@ -123,7 +124,7 @@ impl Table {
                 }
                 match series.phase {
                     Phase::Counting => series.totals.add(amounts),
-                    Phase::Beginning | Phase::Leaving(_) => self.rest.add(amounts),
+                    Phase::Beginning(_) | Phase::Leaving(_) => self.rest.add(amounts),
                 }
             }
             None => {
@@ -141,8 +142,8 @@ impl Table {
         self.rest.add(amounts);
     }
 
-    /// Chooses who has a series from now on.
-    pub fn rank(&mut self, now: SystemTime) {
+    /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Table::seen_by_all`].
+    pub fn rank(&mut self, now: SystemTime, is_amid_round: bool) {
         let mut candidates: Vec<(f64, String)> =
             self.candidates.drain().map(|(label, score)| (score, label)).collect();
         candidates.sort_unstable_by(|(one, own), (other, another)| {
@@ -151,19 +152,20 @@ impl Table {
         let room = self.limit.saturating_sub(self.series.len());
         let rest = candidates.split_off(room.min(candidates.len()));
         for (score, label) in candidates {
-            self.begin(label, score, now);
+            self.begin(label, score, now, is_amid_round);
         }
         self.give_way(&rest);
         let ranked = rest.into_iter().take(self.limit.saturating_mul(REMEMBERED));
         self.candidates.extend(ranked.map(|(score, label)| (label, score)));
     }
 
-    fn begin(&mut self, label: String, score: f64, now: SystemTime) {
+    fn begin(&mut self, label: String, score: f64, now: SystemTime, is_amid_round: bool) {
         let (totals, created) = match self.retired.remove(&label) {
             Some(retired) => (retired.totals, retired.created),
             None => (Totals::default(), now),
         };
-        let series = Series { totals, created, phase: Phase::Beginning, score, idle: Duration::ZERO };
+        let phase = Phase::Beginning(is_amid_round);
+        let series = Series { totals, created, phase, score, idle: Duration::ZERO };
         self.series.insert(label, series);
     }
 
@@ -174,7 +176,7 @@ impl Table {
         for series in self.series.values_mut() {
             match series.phase {
                 Phase::Leaving(_) => leaving += 1,
-                Phase::Beginning => {}
+                Phase::Beginning(_) => {}
                 Phase::Counting => counting.push((series.score, series)),
             }
         }
@@ -192,12 +194,13 @@ impl Table {
         }
     }
 
-    /// All scrapers have seen the series as they are.
+    /// A round is over: all scrapers have been here.
     pub fn seen_by_all(&mut self) {
         let mut gone = Vec::new();
         for (label, series) in &mut self.series {
             series.phase = match series.phase {
-                Phase::Beginning | Phase::Counting => Phase::Counting,
+                Phase::Beginning(true) => Phase::Beginning(false),
+                Phase::Beginning(false) | Phase::Counting => Phase::Counting,
                 Phase::Leaving(0 | 1) => {
                     gone.push(label.clone());
                     continue;
