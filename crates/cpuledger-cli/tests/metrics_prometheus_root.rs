@@ -21,8 +21,12 @@ use service::Service;
 /// The folder with the programs of Prometheus, or why there is none.
 fn programs() -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/prometheus-debian");
-    let output = Command::new(script).arg(&folder).output().map_err(|error| error.to_string())?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/unpack-debian");
+    let output = Command::new(script)
+        .arg(&folder)
+        .args(["usr/bin/promtool", "prometheus"])
+        .output()
+        .map_err(|error| error.to_string())?;
     match output.status.success() {
         true => Ok(folder.join("usr/bin")),
         false => Err(String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned()),
@@ -110,6 +114,42 @@ fn check_by_promtool(programs: &Path, metrics: &Metrics) {
     assert!(output.status.success() && output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
 }
 
+fn packaging(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(file)
+}
+
+/// Each query of the dashboard is one that Prometheus takes, and all but the one about gaps find something.
+fn check_dashboard(prometheus: &Prometheus) {
+    let text = fs::read(packaging("grafana/cpuledger.json")).expect("the dashboard");
+    let dashboard: Value = serde_json::from_slice(&text).expect("JSON");
+    let mut queries = 0;
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().expect("targets") {
+            let query = target["expr"].as_str().expect("a query");
+            let query =
+                query.replace("$instance", ".*").replace("$by", "command").replace("$__rate_interval", "20s");
+            let result = prometheus.query(&query);
+            assert!(result.is_some_and(|result| !result.is_empty()), "{}: {query}", panel["title"]);
+            queries += 1;
+        }
+    }
+    assert!(queries > 10, "{queries}");
+}
+
+#[test]
+fn the_rules_say_what_they_should() {
+    let programs = match programs() {
+        Ok(programs) => programs,
+        Err(reason) => return not_run(&format!("no Prometheus: {reason}")),
+    };
+    for (verb, file) in [("check", "rules.yml"), ("test", "rules-test.yml")] {
+        let mut promtool = Command::new(programs.join("promtool"));
+        let output = promtool.args([verb, "rules", file]).current_dir(packaging("prometheus")).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{verb} {file}: {output:?}");
+    }
+}
+
 #[test]
 fn a_real_prometheus_finds_every_nanosecond_root() {
     let programs = match programs() {
@@ -168,5 +208,6 @@ fn a_real_prometheus_finds_every_nanosecond_root() {
     let most = at_once.and_then(|result| result[0]["value"][1].as_str()?.parse::<u32>().ok());
     assert!(most.is_some_and(|most| (6..=33).contains(&most)), "{most:?} series at once");
     check_by_promtool(&programs, &metrics);
+    check_dashboard(&prometheus);
     println!("{storms} storms, {attributed} s attributed of {capacity} s, series by dimension: {counts:?}");
 }

@@ -12,13 +12,24 @@ fn used(ns: u64) -> Amounts {
 }
 
 /// What a scraper sees: values by labels, the rest under no label.
-fn shown(table: &Table) -> BTreeMap<Option<String>, u128> {
+type Shown = BTreeMap<Option<String>, u128>;
+
+/// A scraper's last visit.
+struct Visit {
+    shown: Shown,
+    /// What had been fed until then.
+    fed: u128,
+    /// How often it had been there.
+    visits: u32,
+}
+
+fn shown(table: &Table) -> Shown {
     let own = table.series().map(|(label, series)| (Some(label.to_owned()), series.totals.cpu_ns()));
     own.chain([(None, table.rest().cpu_ns())]).collect()
 }
 
 /// What a time series database takes for the growth from one scrape to the next: a series that is new has not grown yet.
-fn growth(before: &BTreeMap<Option<String>, u128>, after: &BTreeMap<Option<String>, u128>) -> u128 {
+fn growth(before: &Shown, after: &Shown) -> u128 {
     after
         .iter()
         .filter_map(|(label, value)| {
@@ -36,8 +47,7 @@ struct Scene {
     begin: Instant,
     seconds: u64,
     fed: u128,
-    /// What each saw last, how much had been fed then, and how often it has been here.
-    seen: BTreeMap<String, (BTreeMap<Option<String>, u128>, u128, u32)>,
+    seen: BTreeMap<String, Visit>,
 }
 
 impl Scene {
@@ -66,16 +76,13 @@ impl Scene {
         self.table.rank(SystemTime::UNIX_EPOCH, self.scrapers.are_amid_round());
         let now = shown(&self.table);
         assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
-        let visits = match self.seen.get(name) {
-            // From the second visit on it is known to come back.
-            Some((before, fed, visits)) if *visits >= 2 => {
-                assert_eq!(growth(before, &now), self.fed - fed, "{name} at {} s", self.seconds);
-                visits + 1
-            }
-            Some((_, _, visits)) => visits + 1,
-            None => 1,
-        };
-        self.seen.insert(name.to_owned(), (now, self.fed, visits));
+        let last = self.seen.get(name);
+        // From the second visit on it is known to come back.
+        if let Some(last) = last.filter(|last| last.visits >= 2) {
+            assert_eq!(growth(&last.shown, &now), self.fed - last.fed, "{name} at {} s", self.seconds);
+        }
+        let visits = last.map_or(1, |last| last.visits + 1);
+        self.seen.insert(name.to_owned(), Visit { shown: now, fed: self.fed, visits });
         if self.scrapers.visit(name, self.begin + Duration::from_secs(self.seconds)) {
             self.table.seen_by_all();
         }
