@@ -228,18 +228,21 @@ fn the_service_manager_takes_the_units() {
     line.push(format!("SYSCONFDIR={}", folder.path().join("etc").display()));
     make(&line);
     let units = prefix.join("lib/systemd/system");
-    let service = units.join("cpuledger.service");
-    let text = fs::read_to_string(&service).expect("a unit");
+    let text = fs::read_to_string(units.join("cpuledger.service")).expect("a unit");
     assert!(text.contains(&format!("\nExecStart={}/bin/cpuledger serve\n", prefix.display())), "{text}");
     let exposure = format!("--threshold={MOST_EXPOSURE}");
-    for arguments in [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]] {
-        let mut command = Command::new("systemd-analyze");
-        command.args(arguments).arg(&service);
-        if arguments[0] == "verify" {
-            command.arg(units.join("cpuledger.socket"));
+    for name in ["cpuledger.service", "cpuledger-metrics.service"] {
+        for arguments in
+            [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]]
+        {
+            let mut command = Command::new("systemd-analyze");
+            command.args(arguments).arg(units.join(name));
+            if arguments[0] == "verify" {
+                command.arg(units.join("cpuledger.socket"));
+            }
+            let output = command.output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && !said.contains("cpuledger"), "{arguments:?}: {output:?}");
         }
-        let output = command.output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && !said.contains("cpuledger."), "{arguments:?}: {output:?}");
     }
 }

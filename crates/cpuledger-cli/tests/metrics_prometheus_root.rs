@@ -3,12 +3,16 @@
 //! It scrapes every second beside a storm of processes: for 30 s, or for 20 minutes with `CPULEDGER_TEST_FULL=1`.
 
 mod metrics;
+#[allow(dead_code)]
+#[path = "../../cpuledger-export/tests/python/mod.rs"]
+mod python;
 mod service;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -112,6 +116,54 @@ fn check_by_promtool(programs: &Path, metrics: &Metrics) {
     promtool.stdin.take().expect("a pipe").write_all(&body).expect("it is read");
     let output = promtool.wait_with_output().expect("it ends");
     assert!(output.status.success() && output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
+}
+
+/// Reads an OpenMetrics text with the parser of Prometheus' own Python client, and counts its samples.
+const PARSER: &str = "import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+print(sum(len(family.samples) for family in text_string_to_metric_families(sys.stdin.read())))
+";
+
+#[test]
+fn the_reference_parser_takes_openmetrics_with_any_names_root() {
+    let python = match python::environment("prometheus-client", &["prometheus-client==0.*"]) {
+        Ok(python) => python,
+        Err(reason) => return not_run(&format!("no parser of OpenMetrics: {reason}")),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let service = Service::start("");
+    let metrics = Metrics::start(&service.socket(), &[]);
+    // A name has any 15 bytes but 0 and, as it is of a file here, no slash.
+    let foul: [&[u8]; 5] =
+        [b"a\"} 1\nb", b"\xff\xfe\"", b"back\\slash\\", b"# EOF", "\u{202e}ltr".as_bytes()];
+    for name in foul {
+        let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::copy("/bin/true", &path).expect("a copy");
+        let plan = StormPlan { exec: Some(path), seconds: Some(1), ..StormPlan::default() };
+        Storm::start(&plan).and_then(Storm::stop).expect("a storm");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text";
+    metrics.ask(request);
+    let (_, body) = metrics.ask(request);
+    let text = String::from_utf8(body).expect("UTF-8");
+    for name in
+        [r#"name="a\"} 1\\nb""#, r#"name="\\xff\\xfe\"""#, r#"name="back\\\\slash\\\\""#, r##"name="# EOF""##]
+    {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    let mut parser = Command::new(python)
+        .args(["-c", PARSER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    parser.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it is read");
+    let output = parser.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    let samples = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), samples.to_string());
 }
 
 fn packaging(file: &str) -> PathBuf {
