@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use cpuledger_load::{RaisedLimits, Sleepers, Storm, StormPlan};
 use serde::Serialize;
 
@@ -32,6 +32,8 @@ pub struct Arguments {
 
 /// What the processes of the storm run: a program with a name of its own.
 const NAME: &str = "stormchild";
+/// A scrape beside many threads takes some exporters long.
+const SLOW: Duration = Duration::from_secs(300);
 /// Between two scrapes.
 const EVERY: Duration = Duration::from_secs(1);
 /// The kernel is busy with threads that were just made for a while.
@@ -112,7 +114,7 @@ fn start_all(service: &Daemon, programs: &Path) -> anyhow::Result<Vec<Exporter>>
 impl Exporter {
     fn scrape(&self) -> anyhow::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(SLOW))?;
         write!(stream, "GET /metrics HTTP/1.0\r\nHost: localhost\r\nUser-Agent: bench\r\n\r\n")?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
@@ -140,21 +142,34 @@ impl Exporter {
     }
 }
 
-/// CPU time of each exporter for a scrape, and for what it does between two of them.
+/// CPU time of each exporter for a scrape, and for what it does between two of them. One after another, as some take long.
 fn costs(exporters: &[Exporter], scrapes: usize) -> anyhow::Result<Vec<Vec<Duration>>> {
-    let mut costs = vec![Vec::new(); exporters.len()];
-    let mut before = exporters.iter().map(|own| cpu_ns(own.child.id())).collect::<Result<Vec<_>, _>>()?;
+    exporters.iter().map(|exporter| costs_of(exporter, scrapes)).collect()
+}
+
+fn costs_of(exporter: &Exporter, scrapes: usize) -> anyhow::Result<Vec<Duration>> {
+    let mut costs = Vec::new();
+    exporter.scrape()?;
+    let mut before = cpu_ns(exporter.child.id())?;
     for _ in 0..scrapes {
-        let begin = Instant::now();
-        for (place, exporter) in exporters.iter().enumerate() {
-            exporter.scrape()?;
-            let now = cpu_ns(exporter.child.id())?;
-            costs[place].push(Duration::from_nanos(now - before[place]));
-            before[place] = now;
-        }
-        std::thread::sleep(EVERY.saturating_sub(begin.elapsed()));
+        std::thread::sleep(EVERY);
+        exporter.scrape()?;
+        let now = cpu_ns(exporter.child.id())?;
+        costs.push(Duration::from_nanos(now - before));
+        before = now;
     }
     Ok(costs)
+}
+
+/// The same of all at once, within one storm.
+fn costs_in_storm(exporters: &[Exporter], seconds: u32) -> anyhow::Result<Vec<Vec<Duration>>> {
+    std::thread::scope(|scope| {
+        let all: Vec<_> = exporters
+            .iter()
+            .map(|exporter| scope.spawn(move || costs_of(exporter, seconds as usize)))
+            .collect();
+        all.into_iter().map(|one| one.join().map_err(|_| anyhow!("a scraper has failed"))?).collect()
+    })
 }
 
 #[derive(Serialize)]
@@ -206,7 +221,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     costs(&exporters, 3)?;
     let first = exporters.iter().map(Exporter::named_seconds).collect::<Result<Vec<_>, _>>()?;
     let storm = Storm::start(&plan(arguments.storm))?;
-    keep("storm", 0, costs(&exporters, arguments.storm as usize)?)?;
+    keep("storm", 0, costs_in_storm(&exporters, arguments.storm)?)?;
     let stormed = storm.stop()?;
     costs(&exporters, 3)?;
     let last = exporters.iter().map(Exporter::named_seconds).collect::<Result<Vec<_>, _>>()?;

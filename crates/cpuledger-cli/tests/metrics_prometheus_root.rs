@@ -202,6 +202,13 @@ fn the_rules_say_what_they_should() {
     }
 }
 
+/// As many processes as the argument says, of ten thousand names.
+const NAMES: &str = "for my $number (1..$ARGV[0]) {
+    my $pid = fork() // die;
+    if (!$pid) { $0 = 'name ' . $number % 10000; exit }
+    waitpid $pid, 0;
+}";
+
 #[test]
 fn a_real_prometheus_finds_every_nanosecond_root() {
     let programs = match programs() {
@@ -220,7 +227,10 @@ fn a_real_prometheus_finds_every_nanosecond_root() {
         assert!(begin.elapsed() < metrics::TIMEOUT, "Prometheus does not scrape");
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Programs of many names: copies of one.
+    // Many more names than series: each process names itself, and ends.
+    let many = Command::new("perl").args(["-e", NAMES, if is_full { "500000" } else { "20000" }]).spawn();
+    let mut many = many.expect("it starts");
+    // Programs with names: copies of one.
     let names: Vec<PathBuf> = (0..40).map(|number| folder.path().join(format!("name{number}"))).collect();
     for name in &names {
         fs::copy("/bin/true", name).expect("a copy");
@@ -238,8 +248,9 @@ fn a_real_prometheus_finds_every_nanosecond_root() {
         storm.stop().expect("it ends");
         storms += 1;
     }
+    assert!(many.wait().expect("it ends").success());
     std::thread::sleep(Duration::from_secs(2));
-    let minutes = length.as_secs() / 60 + 2;
+    let minutes = begin.elapsed().as_secs() / 60 + 2;
     // Series of one moment in the text begin at 0, so all of them together grow by what was attributed.
     let (attributed, _) = prometheus.growth("cpuledger_attributed_seconds_total", minutes);
     let (capacity, _) = prometheus.growth("cpuledger_capacity_seconds_total", minutes);

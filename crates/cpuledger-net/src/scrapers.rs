@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How many are known at most; then the one that was seen least recently is forgotten.
+/// How many are known at most; then one is forgotten: of those that came once, else of all, the one that was seen least recently.
 const MOST: usize = 16;
 /// A scraper that does not come back within this many of its own intervals is gone.
 const PATIENCE: u32 = 3;
@@ -47,7 +47,10 @@ impl Scrapers {
             }
             None => {
                 if self.0.len() >= MOST {
-                    let oldest = (0..self.0.len()).min_by_key(|place| self.0[*place].last);
+                    let oldest = (0..self.0.len()).min_by_key(|place| {
+                        let known = &self.0[*place];
+                        (known.interval.is_some(), known.last)
+                    });
                     oldest.map(|place| self.0.swap_remove(place));
                 }
                 self.0.push(Scraper { name: name.to_owned(), last: now, interval: None, has_seen: true });

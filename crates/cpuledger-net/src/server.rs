@@ -198,19 +198,22 @@ impl Server {
             }
         }
         match request.uri().path() {
-            "/metrics" => self.metrics(request.headers(), peer),
+            "/metrics" => self.metrics(request, peer),
             "/-/healthy" => text(StatusCode::OK, "healthy\n"),
             "/" => with_type(text(StatusCode::OK, INDEX), "text/html; charset=utf-8"),
             _ => text(StatusCode::NOT_FOUND, "there is /metrics\n"),
         }
     }
 
-    fn metrics(&self, headers: &HeaderMap, peer: &str) -> Response<Body> {
+    fn metrics(&self, request: &Request<Incoming>, peer: &str) -> Response<Body> {
+        let headers = request.headers();
         let format = Format::of_accept(text_of(headers, &header::ACCEPT).unwrap_or_default());
         let accepted = text_of(headers, &header::ACCEPT_ENCODING).unwrap_or_default();
         let is_packed = accepts_gzip(accepted);
         let agent = text_of(headers, &header::USER_AGENT).unwrap_or_default();
-        let body = self.text(format, is_packed, &format!("{peer} {agent}"));
+        // Who asks for the head alone sees no values.
+        let scraper = (request.method() == Method::GET).then(|| format!("{peer} {agent}"));
+        let body = self.text(format, is_packed, scraper.as_deref());
         let mut answer = with_type(Response::new(Full::new(body)), format.content_type());
         if is_packed {
             answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -220,11 +223,10 @@ impl Server {
     }
 
     /// The text for a scraper. It is made once for all that come between two intervals.
-    fn text(&self, format: Format, is_packed: bool, scraper: &str) -> Bytes {
+    fn text(&self, format: Format, is_packed: bool, scraper: Option<&str>) -> Bytes {
         let now = Instant::now();
         let mut books = self.shared.books();
         books.settle(now);
-        self.shared.own.add_scrape();
         let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if rendered.revision != books.revision() {
             *rendered = Rendered { revision: books.revision(), texts: Vec::new() };
@@ -239,7 +241,10 @@ impl Server {
                 text
             }
         };
-        books.visit(scraper, now);
+        if let Some(scraper) = scraper {
+            self.shared.own.add_scrape();
+            books.visit(scraper, now);
+        }
         text
     }
 }
