@@ -15,7 +15,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpuledger_load::{Storm, StormPlan, not_run};
 use metrics::Metrics;
@@ -78,10 +78,10 @@ impl Prometheus {
         serde_json::from_value(value["data"]["result"].take()).ok()
     }
 
-    /// How much the series of a selector have grown, each from the first value that was scraped; by the times of all scrapes it never fell.
-    fn growth(&self, selector: &str, minutes: u64) -> (f64, usize) {
+    /// How much the series of a selector have grown, until that time, each from the first value that was scraped. None ever falls.
+    fn growth(&self, selector: &str, (at, minutes): (u64, u64)) -> (f64, usize) {
         let mut growth = 0.0;
-        let all = self.query(&format!("{selector}[{minutes}m]")).expect("an answer");
+        let all = self.query(&format!("{selector}[{minutes}m] @ {at}")).expect("an answer");
         for series in &all {
             let values: Vec<f64> = series["values"]
                 .as_array()
@@ -132,7 +132,8 @@ fn the_reference_parser_takes_openmetrics_with_any_names_root() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let service = Service::start("");
-    let metrics = Metrics::start(&service.socket(), &[]);
+    // Room for these beside the names of another test.
+    let metrics = Metrics::start(&service.socket(), &["--series", "5000"]);
     // A name has any 15 bytes but 0 and, as it is of a file here, no slash.
     let foul: [&[u8]; 5] =
         [b"a\"} 1\nb", b"\xff\xfe\"", b"back\\slash\\", b"# EOF", "\u{202e}ltr".as_bytes()];
@@ -250,18 +251,19 @@ fn a_real_prometheus_finds_every_nanosecond_root() {
     }
     assert!(many.wait().expect("it ends").success());
     std::thread::sleep(Duration::from_secs(2));
-    let minutes = begin.elapsed().as_secs() / 60 + 2;
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
+    // All queries are of the same scrapes, whatever time they take.
+    let span = (since_1970 - 1, begin.elapsed().as_secs() / 60 + 2);
     // Series of one moment in the text begin at 0, so all of them together grow by what was attributed.
-    let (attributed, _) = prometheus.growth("cpuledger_attributed_seconds_total", minutes);
-    let (capacity, _) = prometheus.growth("cpuledger_capacity_seconds_total", minutes);
-    let (rest, _) = prometheus.growth("{__name__=~\"cpuledger_(idle|unattributed)_seconds_total\"}", minutes);
+    let (attributed, _) = prometheus.growth("cpuledger_attributed_seconds_total", span);
+    let (capacity, _) = prometheus.growth("cpuledger_capacity_seconds_total", span);
+    let (rest, _) = prometheus.growth("{__name__=~\"cpuledger_(idle|unattributed)_seconds_total\"}", span);
     assert!(attributed > length.as_secs_f64() / 4.0, "{attributed} s of a storm of {length:?}");
     let is_near = |one: f64, other: f64| (one - other).abs() <= 1e-6 * other;
     assert!(is_near(attributed + rest, capacity), "{attributed} + {rest} of {capacity}");
     let mut counts = BTreeMap::new();
     for by in ["command", "user", "unit", "container"] {
-        let (grown, count) =
-            prometheus.growth(&format!("cpuledger_cpu_seconds_total{{by=\"{by}\"}}"), minutes);
+        let (grown, count) = prometheus.growth(&format!("cpuledger_cpu_seconds_total{{by=\"{by}\"}}"), span);
         assert!(is_near(grown, attributed), "by {by}: {grown} of {attributed}");
         counts.insert(by, count);
     }
