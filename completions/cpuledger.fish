@@ -33,7 +33,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Sum
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Serve the books to Prometheus, as counters by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
@@ -161,7 +161,7 @@ unit\t'Unit of systemd'
 container\t'Container'
 pod\t'Pod of Kubernetes'
 image\t'Image of the container'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l series -d 'Number of series in a dimension, beside `other`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l series -d 'Maximum number of named series in a dimension, not counting `other`' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l web-config -d 'TLS and passwords, in the format of Prometheus\' exporters; read again when it changes' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
@@ -189,7 +189,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "metrics" -d 'Serve the books to Prometheus, as counters by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'

@@ -165,7 +165,7 @@ unit\:"Unit of systemd"
 container\:"Container"
 pod\:"Pod of Kubernetes"
 image\:"Image of the container"))' \
-'--series=[Number of series in a dimension, beside \`other\`]:N:' \
+'--series=[Maximum number of named series in a dimension, not counting \`other\`]:N:' \
 '--web-config=[TLS and passwords, in the format of Prometheus'\'' exporters; read again when it changes]:FILE:_files' \
 '--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -283,7 +283,7 @@ _cpuledger_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
-'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
+'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -310,7 +310,7 @@ _cpuledger__subcmd__help_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
-'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
+'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \

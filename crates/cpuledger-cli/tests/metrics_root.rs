@@ -127,6 +127,15 @@ fn formats_are_negotiated_and_foreign_requests_refused_root() {
 fn slow_and_many_callers_hold_nobody_up_root() {
     let service = Service::start("");
     let metrics = Metrics::start(&service.socket(), &[]);
+    // They ask, and never read the answer.
+    let deaf: Vec<TcpStream> = (0..300)
+        .map(|number| {
+            let mut stream = TcpStream::connect(metrics.address).expect("it listens");
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {number}\r\n\r\n");
+            let _ = stream.write_all(request.repeat(20).as_bytes());
+            stream
+        })
+        .collect();
     let slow: Vec<TcpStream> = (0..600)
         .map(|_| {
             let mut stream = TcpStream::connect(metrics.address).expect("it listens");
@@ -152,7 +161,7 @@ fn slow_and_many_callers_hold_nobody_up_root() {
         })
         .collect();
     callers.into_iter().for_each(|caller| caller.join().expect("all are answered"));
-    drop(slow);
+    drop((deaf, slow));
     let samples = metrics.scrape("honest");
     samples.assert_balance(&DIMENSIONS);
     let resident = samples.sum("process_resident_memory_bytes", "") / 1_000_000_000;

@@ -15,7 +15,7 @@ pub enum Kind {
     Machine(fn(&Machine) -> u128),
     /// Unattributed time by reason.
     Unattributed,
-    /// What the program says of itself and of the service; `None`: it is not known.
+    /// What the program says of itself and of the service at each scrape; `None`: it is not known.
     Own(fn(&Books, &Own) -> Option<u128>),
 }
 
@@ -49,7 +49,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind:
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 20] = [
+pub const FAMILIES: [Family; 21] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
@@ -101,6 +101,12 @@ pub const FAMILIES: [Family; 20] = [
         Kind::Machine(|machine| u128::from(machine.intervals)),
     ),
     counter(
+        "cpuledger_unbalanced_intervals",
+        "",
+        "Intervals after which the sums above did not hold: a fault, always 0.",
+        Kind::Machine(|machine| u128::from(machine.unbalanced)),
+    ),
+    counter(
         "cpuledger_gaps",
         "",
         "Spans without an interval: the service was down, or this reader was too slow.",
@@ -109,7 +115,7 @@ pub const FAMILIES: [Family; 20] = [
     counter(
         "cpuledger_unidentified_exits",
         "",
-        "Tasks that ended and whose identity was lost; their time is with their heirs.",
+        "Exited tasks whose identity was lost. Their time is counted for the process that inherited it.",
         Kind::Machine(|machine| u128::from(machine.unidentified_exits)),
     ),
     counter(

@@ -36,11 +36,11 @@ impl Metrics {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
         let mut words = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
-        while !line.contains("metrics are at http://") {
+        while !line.contains("metrics are at http") {
             line.clear();
             assert!(words.read_line(&mut line).expect("UTF-8") > 0, "it has ended");
         }
-        let address = line.trim().rsplit("http://").next().and_then(|text| text.parse().ok());
+        let address = line.trim().rsplit("://").next().and_then(|text| text.parse().ok());
         Metrics { child, address: address.expect("an address"), words }
     }
 
