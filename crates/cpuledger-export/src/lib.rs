@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod cgroups;
 pub mod command;
 mod error;
 mod export;

@@ -254,6 +254,7 @@ pub const LAYERS: &[Layers] = &[
             "schema",
             "names",
             "builder",
+            "cgroups",
             "table",
             "text",
             "format",

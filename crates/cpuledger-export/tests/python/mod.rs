@@ -19,6 +19,7 @@ pub fn large_environment(name: &str, packages: &[&str]) -> Result<PathBuf, Strin
 }
 
 /// Likewise of pyspark, which needs Java.
+#[allow(dead_code)] // Not every test needs it.
 pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
     let python = large_environment(name, &["pyspark==4.*"])?;
     let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
