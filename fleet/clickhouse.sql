@@ -1,7 +1,6 @@
 -- Tables of ClickHouse for the exports of a fleet, with sums by hour that are made when a day is loaded: docs/fleet.md.
 -- `:function` and `:tables` stand for where an export is: `s3` and an address, or `file` and a folder. Its columns become those of the tables.
 SET use_hive_partitioning = 0;
-SET allow_nullable_key = 1;
 CREATE DATABASE IF NOT EXISTS cpuledger;
 
 -- A day is a partition. It is loaded into the tables whose names end in `_day`, and replaces the partition as a whole: so that it may be loaded

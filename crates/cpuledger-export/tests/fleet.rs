@@ -36,7 +36,8 @@ fn ask(python: &Path, engine: &str, tables: &Path, question: &str, options: &[&s
         .arg(tables)
         .args(["--since", "2023-11-14", "--until", "2023-11-16", question])
         .args(options)
-        .current_dir(tables)
+        // Spark leaves files there.
+        .current_dir(if tables.is_dir() { tables } else { Path::new("/") })
         .output()
         .expect("python starts");
     let said = String::from_utf8_lossy(&output.stderr);

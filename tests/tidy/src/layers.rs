@@ -250,6 +250,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-export",
         from_below: &[
+            "destination",
             "error",
             "schema",
             "names",
@@ -261,6 +262,7 @@ pub const LAYERS: &[Layers] = &[
             "progress",
             "file_name",
             "rights",
+            "store",
             "output",
             "options",
             "summary",
