@@ -7,15 +7,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 26] = [
+const INSTALLED: [&str; 41] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
+    "usr/lib/systemd/system/cpuledger-export.service",
+    "usr/lib/systemd/system/cpuledger-export.timer",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
     "usr/lib/tmpfiles.d/cpuledger.conf",
     "usr/libexec/cpuledger/cpuledger-export",
+    "usr/libexec/cpuledger/fleet/ask.py",
+    "usr/libexec/cpuledger/fleet/clickhouse.sql",
+    "usr/libexec/cpuledger/fleet/clickhouse_load.sql",
+    "usr/libexec/cpuledger/fleet/cpu_time.sql",
+    "usr/libexec/cpuledger/fleet/queries/commands.sql",
+    "usr/libexec/cpuledger/fleet/queries/compare.sql",
+    "usr/libexec/cpuledger/fleet/queries/cost.sql",
+    "usr/libexec/cpuledger/fleet/queries/gaps.sql",
+    "usr/libexec/cpuledger/fleet/queries/hosts.sql",
+    "usr/libexec/cpuledger/fleet/queries/pods.sql",
+    "usr/libexec/cpuledger/fleet/queries/units.sql",
+    "usr/libexec/cpuledger/fleet/queries/users.sql",
+    "usr/libexec/cpuledger/fleet/queries/who.sql",
     "usr/share/bash-completion/completions/cpuledger",
     "usr/share/bash-completion/completions/ptop",
     "usr/share/fish/vendor_completions.d/cpuledger.fish",
@@ -95,7 +110,8 @@ fn every_file_comes_and_goes() {
     assert_eq!(files(folder.path()), expected);
     for name in INSTALLED.iter().filter(|name| **name != "usr/bin/ptop") {
         let mode = fs::metadata(place(name)).expect("it is there").permissions().mode();
-        let is_program = ["usr/bin", "usr/libexec"].iter().any(|folder| name.starts_with(folder));
+        let in_bin = ["usr/bin", "usr/libexec"].iter().any(|folder| name.starts_with(folder));
+        let is_program = in_bin && !name.ends_with(".sql");
         let expected = if is_program { 0o755 } else { 0o644 };
         assert_eq!(mode & 0o777, expected, "{name}");
     }
@@ -128,7 +144,8 @@ fn what_is_not_built_is_not_installed() {
     let said = make_of(core, &words("install", &root, "/usr"));
     assert!(said.contains("`cpuledger export` is not among it") && said.contains("`make all`"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let expected = INSTALLED.iter().filter(|name| **name != export).map(ToString::to_string);
+    let is_export = |name: &str| name == export || name.contains("system/cpuledger-export.");
+    let expected = INSTALLED.iter().filter(|name| !is_export(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.
     make(&words("install", &root, "/usr"));
@@ -220,18 +237,29 @@ fn the_service_manager_takes_the_units() {
     line.push(format!("SYSCONFDIR={}", folder.path().join("etc").display()));
     make(&line);
     let units = prefix.join("lib/systemd/system");
-    let service = units.join("cpuledger.service");
-    let text = fs::read_to_string(&service).expect("a unit");
-    assert!(text.contains(&format!("\nExecStart={}/bin/cpuledger serve\n", prefix.display())), "{text}");
     let exposure = format!("--threshold={MOST_EXPOSURE}");
-    for arguments in [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]] {
-        let mut command = Command::new("systemd-analyze");
-        command.args(arguments).arg(&service);
-        if arguments[0] == "verify" {
-            command.arg(units.join("cpuledger.socket"));
+    for (unit, beside, command) in [
+        ("cpuledger.service", "cpuledger.socket", "serve"),
+        ("cpuledger-export.service", "cpuledger-export.timer", "export"),
+    ] {
+        let service = units.join(unit);
+        let text = fs::read_to_string(&service).expect("a unit");
+        assert!(
+            text.contains(&format!("\nExecStart={}/bin/cpuledger {command}", prefix.display())),
+            "{text}"
+        );
+        for arguments in
+            [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]]
+        {
+            let mut command = Command::new("systemd-analyze");
+            command.args(arguments).arg(&service);
+            if arguments[0] == "verify" {
+                command.arg(units.join(beside));
+            }
+            let output = command.output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let is_said = said.contains("cpuledger.") || said.contains("cpuledger-export.");
+            assert!(output.status.success() && !is_said, "{arguments:?}: {output:?}");
         }
-        let output = command.output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && !said.contains("cpuledger."), "{arguments:?}: {output:?}");
     }
 }

@@ -55,8 +55,8 @@ pub(crate) struct Store {
 struct Dav {
     client: reqwest::Client,
     url: reqwest::Url,
-    /// One file at a time is in memory.
-    one: Mutex<()>,
+    /// One file at a time is in memory. Whether the folder of the address was made.
+    is_made: Mutex<bool>,
 }
 
 impl Store {
@@ -171,7 +171,10 @@ impl Store {
     /// Under a hidden name first, as such a server shows what it has of a file.
     fn put_dav(&self, dav: &Dav, file: &mut File, name: &str, instead: &[String]) -> Result<(), Error> {
         let failed = |sentence: String| Error::Store { store: self.name.clone(), sentence };
-        let _one = dav.one.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_made = dav.is_made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *is_made, true) {
+            self.runtime.block_on(dav.make()).map_err(failed)?;
+        }
         let mut whole = Vec::new();
         let read = file.take(MOST_DAV_BYTES + 1).read_to_end(&mut whole);
         read.map_err(|error| failed(format!("the unfinished file cannot be read: {error}")))?;
@@ -233,7 +236,7 @@ impl Dav {
         let builder = HttpBuilder::new().with_url(url).with_retry(retries());
         let builder = builder.with_client_options(options().with_default_headers(headers));
         let store = builder.build().map_err(|error| sentence_of(&error))?;
-        Ok((Arc::new(store), Dav { client, url: parsed, one: Mutex::new(()) }))
+        Ok((Arc::new(store), Dav { client, url: parsed, is_made: Mutex::new(false) }))
     }
 
     fn url(&self, name: &str) -> reqwest::Url {
@@ -243,6 +246,13 @@ impl Dav {
             segments.pop_if_empty().extend(name.split('/'));
         }
         url
+    }
+
+    /// Makes the folder of the address. If that is refused, it may be there.
+    async fn make(&self) -> Result<(), String> {
+        let method = reqwest::Method::from_bytes(b"MKCOL").map_err(|error| error.to_string())?;
+        let answer = self.client.request(method, self.url.clone()).send().await;
+        answer.map(drop).map_err(|error| unreachable_by(&deepest(&error)))
     }
 
     /// Gives an object its name, in the place of what has it.
@@ -285,9 +295,11 @@ fn code_of(text: &str) -> Option<&str> {
 
 /// What went wrong and what helps.
 fn sentence_of(error: &StoreError) -> String {
-    let text = error.to_string();
+    let (text, last) = (error.to_string(), deepest(error));
     let code = code_of(&text);
     let with_code = code.map_or(String::new(), |code| format!(" ({code})"));
+    // Of a listing, the status is in the text only.
+    let has_status = |status: &str| last.contains(&format!("status code: {status}"));
     let of_rights = "s3:ListBucket, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload";
     match (error, code) {
         (_, Some("NoSuchBucket")) => {
@@ -296,20 +308,20 @@ fn sentence_of(error: &StoreError) -> String {
         (_, Some("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "ExpiredToken")) => {
             format!("it does not take the credentials{with_code}: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN")
         }
-        (StoreError::PermissionDenied { .. }, _) => {
+        _ if matches!(error, StoreError::PermissionDenied { .. }) || has_status("403") => {
             format!("it refuses access{with_code}: below the prefix, {of_rights} are needed; for WebDAV, {HTTP_AUTHORIZATION}")
         }
-        (StoreError::Unauthenticated { .. }, _) => {
+        _ if matches!(error, StoreError::Unauthenticated { .. }) || has_status("401") => {
             format!("it wants credentials{with_code}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for WebDAV, {HTTP_AUTHORIZATION}")
         }
         _ if text.contains("/latest/api/token") || text.contains("/latest/meta-data") => {
             "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role".to_owned()
         }
-        _ if text.contains("URL scheme is not allowed") => {
+        _ if last.contains("URL scheme is not allowed") => {
             format!("its address is not encrypted: use https:// in AWS_ENDPOINT_URL, or set {ALLOW_HTTP}=true")
         }
-        (StoreError::Generic { .. }, None) => unreachable_by(&deepest(error)),
-        _ => format!("it answers with an error{with_code}: {}", deepest(error)),
+        (StoreError::Generic { .. }, None) if !has_status("") => unreachable_by(&last),
+        _ => format!("it answers with an error{with_code}: {last}"),
     }
 }
 

@@ -138,23 +138,31 @@ fn said(output: &Output) -> String {
 
 /// Kills a push as soon as this is the case.
 fn kill_when(command: &mut Command, is_so: impl Fn() -> bool) {
-    let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
     let begin = Instant::now();
     while !is_so() {
-        assert!(child.try_wait().expect("a child").is_none(), "it was done before it was killed");
+        if child.try_wait().expect("a child").is_some() {
+            let output = child.wait_with_output().expect("a child");
+            panic!("it was done before it was killed: {}", said(&output));
+        }
         assert!(begin.elapsed().as_secs() < 120, "it does nothing");
     }
     child.kill().expect("it runs");
     child.wait().expect("a child");
 }
 
-/// What queries answer of tables in a folder, by DuckDB.
-fn answers(python: &Path, tables: &str, server: Option<&Server>, engine: &str) -> Vec<String> {
+/// What queries answer of tables. DuckDB has its extensions below the home.
+fn answers(
+    python: &Path,
+    (tables, home): (&str, &Path),
+    server: Option<&Server>,
+    engine: &str,
+) -> Vec<String> {
     let ask = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet/ask.py");
     let one = |query: &str| {
         let mut command = clean(python);
         command.arg(&ask).args(["--engine", engine, "--tables", tables, "--since", "2023-11-14"]);
-        command.args(["--until", "2023-11-16", query]);
+        command.args(["--until", "2023-11-16", query]).env("HOME", home);
         if let Some(server) = server {
             command.envs(server.variables());
         }
@@ -205,8 +213,9 @@ fn a_push_that_is_killed_is_completed_and_no_object_is_there_twice() {
     bucket(&server, &python, &["get", "books", copy.to_str().expect("a path")]);
     match environment("python-fleet-duckdb", &["duckdb==2.0.*"]) {
         Ok(duckdb) => {
-            let [of_folder, of_copy] = [tables, copy.join("fleet/one")]
-                .map(|tables| answers(&duckdb, tables.to_str().expect("a path"), None, "duckdb"));
+            let [of_folder, of_copy] = [tables, copy.join("fleet/one")].map(|tables| {
+                answers(&duckdb, (tables.to_str().expect("a path"), folder.path()), None, "duckdb")
+            });
             assert_eq!(of_copy, of_folder);
         }
         Err(reason) => not_run(&reason),
@@ -236,12 +245,15 @@ fn engines_read_a_bucket_as_they_read_a_directory() {
     ] {
         match environment {
             Ok(python) => {
-                let of_folder = answers(&python, tables.to_str().expect("a path"), None, engine);
-                assert_eq!(
-                    answers(&python, "s3://books/fleet", Some(&server), engine),
-                    of_folder,
-                    "{engine}"
-                );
+                let home = folder.path();
+                if engine == "duckdb" {
+                    let import = "import duckdb_extensions; duckdb_extensions.import_extension('httpfs')";
+                    let status = Command::new(&python).args(["-c", import]).env("HOME", home).status();
+                    assert!(status.expect("python starts").success());
+                }
+                let of_folder = answers(&python, (tables.to_str().expect("a path"), home), None, engine);
+                let of_bucket = answers(&python, ("s3://books/fleet", home), Some(&server), engine);
+                assert_eq!(of_bucket, of_folder, "{engine}");
             }
             Err(reason) => not_run(&reason),
         }

@@ -21,14 +21,23 @@ pub fn named(word: &OsStr) -> Option<&'static str> {
 /// # Errors
 /// Where it is missing, or cannot be run.
 pub fn become_program(command: &str, arguments: &[OsString]) -> anyhow::Result<()> {
-    let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
-    let name = format!("cpuledger-{command}");
-    let places = places(&own, &name);
-    let Some(program) = places.iter().find(|place| place.exists()) else {
-        return Err(Failure::NotInstalled(missing(command, &places)).into());
+    let program = match find(&format!("cpuledger-{command}"))? {
+        Ok(program) => program,
+        Err(places) => return Err(Failure::NotInstalled(missing(command, &places)).into()),
     };
-    let error = Command::new(program).args(arguments).exec();
+    let error = Command::new(&program).args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
+}
+
+/// Where a program or script is that belongs to this one; or all places where it could be, if it is in none.
+///
+/// # Errors
+/// Where it cannot be told where this program is.
+pub fn find(name: &str) -> anyhow::Result<Result<PathBuf, Vec<PathBuf>>> {
+    let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
+    let places = places(&own, name);
+    let found = places.iter().find(|place| place.exists()).cloned();
+    Ok(found.ok_or(places))
 }
 
 /// Where a program may be that belongs to this one: beside it, as cargo builds them, or in libexec. `PATH` is not searched: root runs this
