@@ -169,7 +169,10 @@ fn the_help_is_that_of_the_program() {
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     let help = of(&Path::new(cpuledger).with_file_name("cpuledger-export"), &["--help"]);
-    assert!(help.contains("Usage: cpuledger export [OPTIONS] --output <DIR> [DIR|FILE]"), "{help}");
+    assert!(
+        help.contains("Usage: cpuledger export [OPTIONS] <--output <DIR>|--to <WHERE>> [DIR|FILE]"),
+        "{help}"
+    );
     for arguments in [&["export", "--help"][..], &["help", "export"], &["-v", "export", "--help"]] {
         assert_eq!(of(Path::new(cpuledger), arguments), help, "{arguments:?}");
     }

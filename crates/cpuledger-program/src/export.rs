@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::{ArgGroup, Args, Command};
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -26,6 +26,7 @@ option, 3 the program `cpuledger-export` is not installed.";
 /// The command as `cpuledger` has it: its options and its help.
 pub fn command() -> Command {
     Arguments::augment_args(Command::new("export"))
+        .group(ArgGroup::new("where").args(["output", "to"]).required(true))
         .about("Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines")
         .after_help(AFTER_HELP)
 }
@@ -37,10 +38,10 @@ pub struct Arguments {
     #[arg(value_name = "DIR|FILE")]
     pub recording: Option<PathBuf>,
     /// The directory of the tables; it is made if it is missing
-    #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, required_unless_present = "to")]
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub output: Option<PathBuf>,
     /// Where the tables go: a directory, `s3://BUCKET/PREFIX`, or the `https://` address of a folder of a WebDAV server
-    #[arg(long, value_name = "WHERE", conflicts_with = "output")]
+    #[arg(long, value_name = "WHERE")]
     pub to: Option<String>,
     /// Format of the files
     #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
