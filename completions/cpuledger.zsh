@@ -142,7 +142,7 @@ ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
 _arguments "${_arguments_options[@]}" : \
 '-o+[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
 '--output=[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
-'(-o --output)--to=[Where the tables go\: a directory, \`s3\://BUCKET/PREFIX\`, or the \`https\://\` address of a folder of a WebDAV server]:WHERE:' \
+'--to=[Where the tables go\: a directory, \`s3\://BUCKET/PREFIX\`, or the \`https\://\` address of a folder of a WebDAV server]:WHERE:' \
 '--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
 arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
 csv\:"CSV with a header"

@@ -128,17 +128,17 @@ mod tests {
         let unit = has_units.then(|| frame.intern(b"other.service"));
         let table = frame.table_mut(Section::Processes);
         table.reset(2);
-        table.fill_signed(Column::PID, [Some(10), Some(20)].into_iter());
-        table.fill(Column::START_TIME_NS, [Some(1000), Some(2000)].into_iter());
-        table.fill(Column::CGROUP_ID, [Some(1), Some(2)].into_iter());
-        table.fill(Column::UNIT, [unit, None].into_iter());
+        table.fill_signed(Column::PID, [Some(10), Some(20)]);
+        table.fill(Column::START_TIME_NS, [Some(1000), Some(2000)]);
+        table.fill(Column::CGROUP_ID, [Some(1), Some(2)]);
+        table.fill(Column::UNIT, [unit, None]);
         let table = frame.table_mut(Section::Exited);
         table.reset(4);
-        table.fill_signed(Column::PID, [Some(12), Some(11), Some(13), Some(20)].into_iter());
-        table.fill(Column::PROCESS_START_NS, [Some(1200), Some(1100), Some(1300), Some(2000)].into_iter());
-        table.fill_signed(Column::ACCOUNTING_PPID, [Some(11), Some(10), Some(10), Some(10)].into_iter());
+        table.fill_signed(Column::PID, [Some(12), Some(11), Some(13), Some(20)]);
+        table.fill(Column::PROCESS_START_NS, [Some(1200), Some(1100), Some(1300), Some(2000)]);
+        table.fill_signed(Column::ACCOUNTING_PPID, [Some(11), Some(10), Some(10), Some(10)]);
         // The third had another heir of that pid.
-        table.fill(Column::ACCOUNTING_START_NS, [Some(1100), Some(1000), Some(9), Some(1000)].into_iter());
+        table.fill(Column::ACCOUNTING_START_NS, [Some(1100), Some(1000), Some(9), Some(1000)]);
         table.fill(Column::CGROUP_ID, (0..4).map(|_| has_ids.then_some(2)));
         frame
     }

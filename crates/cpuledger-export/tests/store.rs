@@ -359,6 +359,9 @@ fn answering(bytes: &'static str) -> String {
 const FORBIDDEN: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 44\r\nConnection: close\r\n\r\n\
     <Error><Code>AccessDenied</Code></Error>\x1b[2J";
 
+/// A destination, variables of the environment, the exit code and what is said.
+type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, i32, &'a str);
+
 #[test]
 fn what_is_wrong_with_a_store_is_said_with_what_helps() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -367,7 +370,7 @@ fn what_is_wrong_with_a_store_is_said_with_what_helps() {
     let forbidding = answering(FORBIDDEN);
     let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_ALLOW_HTTP", "true")];
     let nobody = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
-    let cases: [(&str, Vec<(&str, &str)>, i32, &str); 7] = [
+    let cases: [Case<'_>; 7] = [
         ("s3://books", [&keys[..], &[nobody]].concat(), 1, "cannot be reached"),
         ("s3://books", [&keys[..2], &[nobody]].concat(), 1, "AWS_ALLOW_HTTP=true"),
         (
