@@ -145,7 +145,7 @@ def duckdb_statements(options):
 
 def duckdb_rows(options, query):
     store = store_of(options)
-    begin = ["LOAD httpfs", duckdb_secret(store)] if store else []
+    begin = [duckdb_secret(store)] if store else []
     try:
         import duckdb
     except ImportError:
@@ -156,6 +156,7 @@ def duckdb_rows(options, query):
             connection.execute("LOAD httpfs")
         except duckdb.Error:
             connection.execute("INSTALL httpfs")
+            connection.execute("LOAD httpfs")
     for statement in [*begin, *duckdb_statements(options)]:
         connection.execute(statement)
     cursor = connection.execute(query)
@@ -165,9 +166,10 @@ def duckdb_rows(options, query):
 
 def duckdb_program_rows(statements):
     """By the program of DuckDB, which loads what it needs for object stores by itself. Secrets are not in its command line."""
-    program = shutil.which("duckdb")
+    # Root has the PATH of the user who called su, and a folder of that user may be in it.
+    program = shutil.which("duckdb", path="/usr/local/bin:/usr/bin:/bin" if os.geteuid() == 0 else None)
     if program is None:
-        raise NotInstalled("DuckDB is not installed: `pip install duckdb`, or put the program `duckdb` into PATH")
+        raise NotInstalled("DuckDB is not installed: `pip install duckdb`, or put the program `duckdb` into PATH (for root: /usr/local/bin or /usr/bin)")
     done = subprocess.run([program, "-batch", "-bail", "-jsonlines"], input=";\n".join([*statements, ""]), text=True, capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
@@ -190,9 +192,10 @@ def clickhouse_statements(options):
         structure = quoted(", ".join(f"{name} {CLICKHOUSE[kind]}" for name, kind in columns.items()), "clickhouse")
         if store:
             path = quoted(store.url(table) + "/*/*/*.parquet", "clickhouse")
-            who = [text for text in [store.key, store.secret, store.token] if text]
-            who = ", ".join(quoted(text, "clickhouse") for text in who) or "NOSIGN"
-            source = f"s3({path}, {who}, 'Parquet', {structure})"
+            who = [quoted(text, "clickhouse") for text in [store.key, store.secret, store.token] if text] or ["NOSIGN"]
+            # What is printed has no secrets: a server has its own.
+            members = [path, *([] if options.print_sql else who), "'Parquet'", structure]
+            source = f"s3({', '.join(members)})"
         else:
             path = quoted(f"{options.tables.rstrip('/')}/{table}/*/*/*.parquet", "clickhouse")
             source = f"file({path}, 'Parquet', {structure})"
@@ -265,8 +268,9 @@ def as_text(rows):
 def printed_sql(options, query):
     """All statements as a script, without secrets."""
     statements = duckdb_statements if options.engine == "duckdb" else clickhouse_statements
+    begin = "-- CREATE SECRET (TYPE s3, PROVIDER credential_chain);\n" if options.engine == "duckdb" and store_of(options) else ""
     settings = CLICKHOUSE_SETTINGS if options.engine == "clickhouse" else ""
-    return ";\n".join([*statements(options), query + settings, ""])
+    return begin + ";\n".join([*statements(options), query + settings, ""])
 
 
 ENGINES = {"duckdb": duckdb_rows, "clickhouse": clickhouse_rows, "spark": spark_rows}

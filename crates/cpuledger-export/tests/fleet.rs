@@ -201,6 +201,23 @@ fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
     }
 }
 
+/// What is printed may be seen by others.
+#[test]
+fn printed_sql_has_no_secrets() {
+    for (engine, words) in [("duckdb", "s3://books/fleet/usage"), ("clickhouse", "/books/fleet/usage")] {
+        let ask = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet/ask.py");
+        let output = Command::new("python3")
+            .arg(ask)
+            .args(["--engine", engine, "--tables", "s3://books/fleet", "--print-sql", "hosts"])
+            .envs([("AWS_ACCESS_KEY_ID", "somebody"), ("AWS_SECRET_ACCESS_KEY", "a secret")])
+            .output()
+            .expect("python starts");
+        let sql = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(output.status.success() && sql.contains(words), "{engine}: {sql}");
+        assert!(!sql.contains("secret") && !sql.contains("somebody"), "{engine}: {sql}");
+    }
+}
+
 /// A process that ends with the test.
 struct Running(std::process::Child);
 
