@@ -4,7 +4,7 @@ target := $(or $(CARGO_TARGET_DIR),target)
 not_run := $(abspath $(target))/tests-not-run
 
 # Packages of which `make test` runs the tests from outside, too. Of the whole workspace, so that cargo builds nothing twice with other features.
-quick := export frame model proc program recording report service tidy view
+quick := export frame model net proc program recording report service tidy view
 quick_tests := $(basename $(notdir $(wildcard $(foreach name,$(quick),crates/cpuledger-$(name)/tests/*.rs tests/$(name)/tests/*.rs))))
 
 SOAK_MINUTES ?= 10
@@ -30,9 +30,10 @@ build: setup ## build the core: target/release/cpuledger, and ptop, its other na
 	@scripts/split-debug $(target)/release/cpuledger
 	@ln -sf cpuledger $(target)/release/ptop
 
-all: build ## build the core and the programs of further commands: cpuledger-export, with Arrow and Parquet
-	cargo build --release --locked --package cpuledger-export
+all: build ## build the core and the programs of further commands: cpuledger-export, with Arrow and Parquet; cpuledger-net, with HTTP
+	cargo build --release --locked --package cpuledger-export --package cpuledger-net
 	@scripts/split-debug $(target)/release/cpuledger-export
+	@scripts/split-debug $(target)/release/cpuledger-net
 
 install: ## install what is built with pages, completions and service below PREFIX=/usr/local, in DESTDIR= (as root)
 	@scripts/install $(BINARY)

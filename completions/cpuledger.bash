@@ -31,6 +31,9 @@ _cpuledger() {
             cpuledger,help)
                 cmd="cpuledger__subcmd__help"
                 ;;
+            cpuledger,metrics)
+                cmd="cpuledger__subcmd__metrics"
+                ;;
             cpuledger,ps)
                 cmd="cpuledger__subcmd__ps"
                 ;;
@@ -60,6 +63,9 @@ _cpuledger() {
                 ;;
             cpuledger__subcmd__help,help)
                 cmd="cpuledger__subcmd__help__subcmd__help"
+                ;;
+            cpuledger__subcmd__help,metrics)
+                cmd="cpuledger__subcmd__help__subcmd__metrics"
                 ;;
             cpuledger__subcmd__help,ps)
                 cmd="cpuledger__subcmd__help__subcmd__ps"
@@ -118,7 +124,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top record report serve run export ps status doctor help"
+            opts="-v -h -V --verbose --help --version top record report serve run export metrics ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -213,7 +219,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help)
-            opts="top record report serve run export ps status doctor help"
+            opts="top record report serve run export metrics ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -255,6 +261,20 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -359,6 +379,71 @@ _cpuledger() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__metrics)
+            opts="-v -h --listen --by --series --web-config --socket --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "command user cgroup unit container pod image" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --series)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --web-config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --socket)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -157,6 +157,25 @@ jsonl\:"A JSON object a line"))' \
 '::recording -- The recording\: its directory, or one segment \[default\: where `cpuledger record` writes\]:_files' \
 && ret=0
 ;;
+(metrics)
+_arguments "${_arguments_options[@]}" : \
+'*--listen=[Where to listen\: ADDRESS\:PORT, \:PORT or unix\:PATH; may be repeated \[default\: 127.0.0.1\:10911, or the sockets of the service manager\]]:WHERE:' \
+'*--by=[Dimensions, separated by commas]:BY:((command\:"Name of the process"
+user\:"Effective user"
+cgroup\:"Cgroup"
+unit\:"Unit of systemd"
+container\:"Container"
+pod\:"Pod of Kubernetes"
+image\:"Image of the container"))' \
+'--series=[Number of series in a dimension, beside \`other\`]:N:' \
+'--web-config=[TLS and passwords, in the format of Prometheus'\'' exporters; read again when it changes]:FILE:_files' \
+'--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -228,6 +247,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(metrics)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -262,6 +285,7 @@ _cpuledger_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
+'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -288,6 +312,7 @@ _cpuledger__subcmd__help_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
+'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -309,6 +334,11 @@ _cpuledger__subcmd__help__subcmd__export_commands() {
 _cpuledger__subcmd__help__subcmd__help_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help help commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__help__subcmd__metrics_commands] )) ||
+_cpuledger__subcmd__help__subcmd__metrics_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help metrics commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__help__subcmd__ps_commands] )) ||
 _cpuledger__subcmd__help__subcmd__ps_commands() {
@@ -344,6 +374,11 @@ _cpuledger__subcmd__help__subcmd__status_commands() {
 _cpuledger__subcmd__help__subcmd__top_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help top commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__metrics_commands] )) ||
+_cpuledger__subcmd__metrics_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger metrics commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__ps_commands] )) ||
 _cpuledger__subcmd__ps_commands() {

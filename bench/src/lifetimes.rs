@@ -25,8 +25,8 @@ pub struct Arguments {
 const SUBJECTS: [(&str, &str, u32); 3] =
     [("fork + exit", "fork", 1_000), ("fork + exec + exit", "exec", 400), ("thread", "thread", 4_000)];
 
-/// Processes take memory and identifiers of the machine, so there are no more of them than that.
-const MOST_PROCESSES: usize = 30_000;
+/// For each task that was just made the kernel is busy for that long: it moves pages, and frees what starts have left.
+const SETTLING: Duration = Duration::from_micros(100);
 
 /// Measures and prints.
 ///
@@ -46,11 +46,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut table = Table::new("lifetimes", &caption, header);
     for &tasks in &arguments.tasks {
         for (kind, processes) in [("processes", tasks), ("threads", 1)] {
-            if processes > MOST_PROCESSES {
-                eprintln!("{tasks} processes are left out: the most is {MOST_PROCESSES}");
-                continue;
-            }
             let _sleepers = Sleepers::start(tasks, processes)?;
+            std::thread::sleep(SETTLING * tasks as u32);
             for (name, mode, times) in SUBJECTS {
                 let (with, without) =
                     in_pairs(arguments.rounds, Beside::Nothing, || latency.run(mode, times))?;

@@ -5,6 +5,7 @@ mod against;
 mod all;
 mod coverage;
 mod enumerate;
+mod exporters;
 mod hooks;
 mod lifetimes;
 mod listings;
@@ -74,6 +75,8 @@ enum Command {
     Service(service::Arguments),
     /// Bytes of a recording beside `atop -w` under a mixed load, and what recording costs an idle machine
     Recording(recording::Arguments),
+    /// What a scrape costs `cpuledger metrics`, process-exporter and node_exporter, and how much of a storm each names
+    Exporters(exporters::Arguments),
     /// How long a walk keeps its CPU, beside cyclictest
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
@@ -116,6 +119,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Screen(arguments) => screen::run(&arguments),
         Command::Service(arguments) => service::run(&arguments),
         Command::Recording(arguments) => recording::run(&arguments),
+        Command::Exporters(arguments) => exporters::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Truth(arguments) => truth::run(&arguments),

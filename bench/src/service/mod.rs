@@ -1,6 +1,6 @@
 //! What the service costs: itself, its readers, listings through it, and the time until a screen shows something.
 
-mod daemon;
+pub mod daemon;
 mod hooks;
 mod idle;
 mod listings;

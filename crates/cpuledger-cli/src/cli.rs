@@ -72,6 +72,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Serve the books to Prometheus, as counters by command, user, unit and container
+    #[command(disable_help_flag = true)]
+    Metrics {
+        /// Options of the program `cpuledger-net`; `cpuledger metrics --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

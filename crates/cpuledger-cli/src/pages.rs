@@ -49,7 +49,11 @@ fn whole() -> clap::Command {
     let mut cli = Cli::command();
     for (place, command) in cli.get_subcommands_mut().enumerate() {
         let own = std::mem::take(command);
-        let whole = if own.get_name() == "export" { cpuledger_program::export::command() } else { own };
+        let whole = match own.get_name() {
+            "export" => cpuledger_program::export::command(),
+            "metrics" => cpuledger_program::metrics::command(),
+            _ => own,
+        };
         *command = whole.display_order(place);
     }
     cli

@@ -6,18 +6,22 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use cpuledger_load::{with_export, with_net};
+
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 41] = [
+const INSTALLED: [&str; 44] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
     "usr/lib/systemd/system/cpuledger-export.service",
     "usr/lib/systemd/system/cpuledger-export.timer",
+    "usr/lib/systemd/system/cpuledger-metrics.service",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
     "usr/lib/tmpfiles.d/cpuledger.conf",
     "usr/libexec/cpuledger/cpuledger-export",
+    "usr/libexec/cpuledger/cpuledger-net",
     "usr/libexec/cpuledger/fleet/ask.py",
     "usr/libexec/cpuledger/fleet/clickhouse.sql",
     "usr/libexec/cpuledger/fleet/clickhouse_load.sql",
@@ -37,6 +41,7 @@ const INSTALLED: [&str; 41] = [
     "usr/share/fish/vendor_completions.d/ptop.fish",
     "usr/share/man/man1/cpuledger-doctor.1",
     "usr/share/man/man1/cpuledger-export.1",
+    "usr/share/man/man1/cpuledger-metrics.1",
     "usr/share/man/man1/cpuledger-ps.1",
     "usr/share/man/man1/cpuledger-record.1",
     "usr/share/man/man1/cpuledger-report.1",
@@ -74,7 +79,7 @@ fn make_of(binary: &str, words: &[String]) -> String {
 
 /// The same with the binary that cargo has built, and all programs beside it.
 fn make(words: &[String]) -> String {
-    make_of(cpuledger_load::with_export(env!("CARGO_BIN_EXE_cpuledger")), words)
+    make_of(with_net(with_export(env!("CARGO_BIN_EXE_cpuledger"))), words)
 }
 
 fn words(target: &str, folder: &Path, prefix: &str) -> Vec<String> {
@@ -142,10 +147,16 @@ fn what_is_not_built_is_not_installed() {
     let root = folder.path().join("root");
     let core = core.to_str().expect("a path");
     let said = make_of(core, &words("install", &root, "/usr"));
-    assert!(said.contains("`cpuledger export` is not among it") && said.contains("`make all`"), "{said}");
+    assert!(said.contains("cpuledger-export is not among it") && said.contains("`make all`"), "{said}");
+    assert!(said.contains("cpuledger-net is not among it"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let is_export = |name: &str| name == export || name.contains("system/cpuledger-export.");
-    let expected = INSTALLED.iter().filter(|name| !is_export(name)).map(ToString::to_string);
+    let is_further = |name: &str| {
+        name == export
+            || name.ends_with("/cpuledger-net")
+            || name.contains("system/cpuledger-export.")
+            || name.ends_with("/cpuledger-metrics.service")
+    };
+    let expected = INSTALLED.iter().filter(|name| !is_further(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.
     make(&words("install", &root, "/usr"));
@@ -240,6 +251,7 @@ fn the_service_manager_takes_the_units() {
     let exposure = format!("--threshold={MOST_EXPOSURE}");
     for (unit, beside, command) in [
         ("cpuledger.service", "cpuledger.socket", "serve"),
+        ("cpuledger-metrics.service", "cpuledger.socket", "metrics"),
         ("cpuledger-export.service", "cpuledger-export.timer", "export"),
     ] {
         let service = units.join(unit);
@@ -258,8 +270,7 @@ fn the_service_manager_takes_the_units() {
             }
             let output = command.output().expect("it runs");
             let said = String::from_utf8_lossy(&output.stderr);
-            let is_said = said.contains("cpuledger.") || said.contains("cpuledger-export.");
-            assert!(output.status.success() && !is_said, "{arguments:?}: {output:?}");
+            assert!(output.status.success() && !said.contains("cpuledger"), "{arguments:?}: {output:?}");
         }
     }
 }

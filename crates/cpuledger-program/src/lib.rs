@@ -10,6 +10,7 @@ pub mod end;
 pub mod exit;
 pub mod export;
 pub mod memory;
+pub mod metrics;
 pub mod output;
 pub mod place;
 pub mod recording;

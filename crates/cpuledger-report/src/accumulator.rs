@@ -16,13 +16,14 @@ use crate::report::{self, Report};
 use crate::table::Table;
 
 /// What each report is made of.
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 27] = [
     Column::TID,
     Column::PID,
     Column::START_TIME_NS,
     Column::COMM,
     Column::CPU_NS,
     Column::EXITED_CHILDREN_NS,
+    Column::EXITED_THREADS_NS,
     Column::STOLEN_NS,
     Column::EXITED_CHILDREN_STOLEN_NS,
     Column::WAITING_NS,
@@ -329,8 +330,11 @@ impl Accumulator {
         let start = get(Column::START_TIME_NS);
         let cpu_ns = get(Column::CPU_NS).unwrap_or_default();
         let of_children_ns = get(Column::EXITED_CHILDREN_NS).unwrap_or_default();
+        let living_ns = cpu_ns.saturating_sub(of_children_ns);
         let amounts = Amounts {
-            self_ns: cpu_ns.saturating_sub(of_children_ns).saturating_add(unidentified_ns.min(cpu_ns)),
+            self_ns: living_ns.saturating_add(unidentified_ns.min(cpu_ns)),
+            exited_threads_ns: get(Column::EXITED_THREADS_NS).unwrap_or_default().min(living_ns),
+            ended_ns: unidentified_ns.min(cpu_ns),
             unidentified_ns,
             inherited_ns,
             waiting_ns: get(Column::WAITING_NS).or_else(|| grown(Column::RUNQUEUE_WAIT_NS)),

@@ -5,6 +5,10 @@
 pub struct Amounts {
     /// CPU time of the tasks of this name, the dead included. Each nanosecond is in one row.
     pub self_ns: u64,
+    /// Of that: of threads that ended before their process.
+    pub exited_threads_ns: u64,
+    /// Of `self_ns`: of processes that ended.
+    pub ended_ns: u64,
     /// Of that: of dead processes whose identity was lost. Their heir has it.
     pub unidentified_ns: u64,
     /// CPU time of the dead processes that these inherit from. It is in `self_ns` of other rows or of this one, and in no sum.
@@ -38,6 +42,8 @@ impl Amounts {
     pub fn add(&mut self, more: &Amounts) {
         for (own, more) in [
             (&mut self.self_ns, more.self_ns),
+            (&mut self.exited_threads_ns, more.exited_threads_ns),
+            (&mut self.ended_ns, more.ended_ns),
             (&mut self.unidentified_ns, more.unidentified_ns),
             (&mut self.inherited_ns, more.inherited_ns),
             (&mut self.births, more.births),
@@ -60,6 +66,7 @@ impl Amounts {
     #[inline]
     pub(crate) fn add_dead(&mut self, self_ns: u64, waiting_ns: Option<u64>, births: u64) {
         self.self_ns = self.self_ns.saturating_add(self_ns);
+        self.ended_ns = self.ended_ns.saturating_add(self_ns);
         self.waiting_ns = sum(self.waiting_ns, waiting_ns);
         self.births += births;
         self.deaths += 1;

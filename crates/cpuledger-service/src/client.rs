@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::User;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -28,6 +29,9 @@ pub const SOCKET_VARIABLE: &str = "CPULEDGER_SOCKET";
 /// The path of the socket where nothing else is said.
 pub const SOCKET: &str = "/run/cpuledger/io.cpuledger.Ledger";
 
+/// The user that the service may run as, beside root.
+const SERVICE_USER: &str = "cpuledger";
+
 /// Maximum length of a listing.
 const MAX_LISTING_BYTES: u64 = 4 << 30;
 /// Bytes that are taken of the connection at once.
@@ -49,6 +53,12 @@ pub enum ClientError {
         /// The kernel's answer.
         errno: Errno,
     },
+    /// The process at the usual socket belongs to a user who is not trusted.
+    #[error(
+        "its socket belongs to user {0}, who could show false figures; only root and the user `{SERVICE_USER}` are trusted, or another \
+         socket that --socket or $CPULEDGER_SOCKET names"
+    )]
+    ForeignOwner(u32),
     /// It did not answer in time.
     #[error("the service has not answered within {} ms", .0.as_millis())]
     TimedOut(Duration),
@@ -126,6 +136,19 @@ impl Client {
         }
         ioctl_fionbio(&socket, true).map_err(refused)?;
         Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES) })
+    }
+
+    /// Checks that the service at `path` belongs to root or to its own user. A socket that the caller names is the caller's choice.
+    ///
+    /// # Errors
+    /// When it belongs to another user, or the kernel does not say whose it is.
+    pub fn check_owner(&self, path: &Path) -> Result<(), ClientError> {
+        if path != Path::new(SOCKET) {
+            return Ok(());
+        }
+        let peer = getsockopt(&self.socket, PeerCredentials)
+            .map_err(|errno| ClientError::Connection(Errno::from_raw_os_error(errno as i32)))?;
+        if owner_is_trusted(peer.uid()) { Ok(()) } else { Err(ClientError::ForeignOwner(peer.uid())) }
     }
 
     /// From now on no call takes longer than this.
@@ -295,6 +318,26 @@ impl Client {
         match poll(&mut [PollFd::new(&self.socket, events)], Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(ClientError::Connection(errno)),
+        }
+    }
+}
+
+/// Whether the figures of a service of this user are believed.
+fn owner_is_trusted(uid: u32) -> bool {
+    uid == 0
+        || User::from_name(SERVICE_USER).ok().flatten().is_some_and(|service| service.uid.as_raw() == uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_user_is_not_believed() {
+        let of_service = User::from_name(SERVICE_USER).ok().flatten().map(|user| user.uid.as_raw());
+        assert!(owner_is_trusted(0));
+        for uid in [1, 1000, 65_534, u32::MAX] {
+            assert_eq!(owner_is_trusted(uid), of_service == Some(uid), "{uid}");
         }
     }
 }

@@ -17,7 +17,7 @@
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
 //! - [`Transcript`]: outputs that are compared with recorded ones,
 //! - [`names`]: names that are hard to show,
-//! - [`with_export`]: the program beside `cpuledger` that one of its commands needs,
+//! - [`with_export`], [`with_net`]: the programs beside `cpuledger` that some of its commands need,
 //! - [`not_run`](fn@not_run): how a test says that it cannot run here,
 //! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
@@ -63,7 +63,7 @@ mod title;
 mod user;
 mod zoo;
 
-pub use beside::with_export;
+pub use beside::{with_export, with_net};
 pub use burn::{Burn, BurnPlan, Burned};
 pub use cgroup::Cgroup;
 pub use cpus::{online_cpus, possible_cpus, removable_cpu};

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::running::{Running, number, value};
 
 /// Making a hundred thousand threads takes seconds; on a loaded machine, many more.
-const START_LIMIT: Duration = Duration::from_secs(120);
+const START_LIMIT: Duration = Duration::from_secs(600);
 
 /// Processes whose threads all sleep until this is dropped.
 #[derive(Debug)]

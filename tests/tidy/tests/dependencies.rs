@@ -8,14 +8,16 @@ use std::process::Command;
 /// in a millisecond.
 const MOST_CRATES: usize = 100;
 
-/// What `cpuledger-export` is for.
-const OF_OTHER_PROGRAMS: [&str; 2] = ["arrow", "parquet"];
+/// What `cpuledger-export` and `cpuledger-net` are for.
+const OF_OTHER_PROGRAMS: [&str; 5] = ["arrow", "parquet", "hyper", "rustls", "tokio"];
 
 /// What is wrong with these, each as its name and version.
 fn complaint(crates: &BTreeSet<String>) -> Option<String> {
     let foreign = crates.iter().find(|name| OF_OTHER_PROGRAMS.iter().any(|other| name.starts_with(other)));
     match foreign {
-        Some(name) => Some(format!("{name} belongs into a program of its own: see crates/cpuledger-export")),
+        Some(name) => {
+            Some(format!("{name} belongs into a program of its own: as crates/cpuledger-export is"))
+        }
         None if crates.len() > MOST_CRATES => Some(format!(
             "{} crates, and at most {MOST_CRATES}: do without one, or without a feature that brings it",
             crates.len()

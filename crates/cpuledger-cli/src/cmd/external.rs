@@ -11,21 +11,40 @@ use cpuledger_program::exit::Failure;
 /// Below the folder that `bin` is in, where `make install` and packages put such programs.
 const LIBEXEC: &str = "libexec/cpuledger";
 
+/// A command that another program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct External {
+    name: &'static str,
+    program: &'static str,
+    /// Whether the program has several commands, and gets the name of this one first.
+    is_one_of_several: bool,
+}
+
+/// `cpuledger export`.
+pub const EXPORT: External =
+    External { name: "export", program: "cpuledger-export", is_one_of_several: false };
+/// `cpuledger metrics`.
+pub const METRICS: External = External { name: "metrics", program: "cpuledger-net", is_one_of_several: true };
+
 /// A command, if it is one of these.
-pub fn named(word: &OsStr) -> Option<&'static str> {
-    ["export"].into_iter().find(|name| word == *name)
+pub fn named(word: &OsStr) -> Option<External> {
+    [EXPORT, METRICS].into_iter().find(|external| word == external.name)
 }
 
 /// Becomes the program of a command. It gets the arguments as they are, and its output, exit code and end by a signal are its own.
 ///
 /// # Errors
 /// Where it is missing, or cannot be run.
-pub fn become_program(command: &str, arguments: &[OsString]) -> anyhow::Result<()> {
-    let program = match find(&format!("cpuledger-{command}"))? {
+pub fn become_program(external: External, arguments: &[OsString]) -> anyhow::Result<()> {
+    let program = match find(external.program)? {
         Ok(program) => program,
-        Err(places) => return Err(Failure::NotInstalled(missing(command, &places)).into()),
+        Err(places) => return Err(Failure::NotInstalled(missing(external.name, &places)).into()),
     };
-    let error = Command::new(&program).args(arguments).exec();
+    let mut command = Command::new(&program);
+    if external.is_one_of_several {
+        command.arg(external.name);
+    }
+    let error = command.args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
 }
 

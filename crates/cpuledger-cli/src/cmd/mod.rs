@@ -38,14 +38,14 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     if arguments.len() == 3 && arguments[1] == "help" && arguments[2] == "ps" {
         return ps::run(&["--help".into()]);
     }
-    if let Some(command) = arguments.get(1).and_then(|word| external::named(word)) {
-        return external::become_program(command, &arguments[2..]);
+    if let Some(external) = arguments.get(1).and_then(|word| external::named(word)) {
+        return external::become_program(external, &arguments[2..]);
     }
     if let [_, help, word] = &arguments[..]
         && help == "help"
-        && let Some(command) = external::named(word)
+        && let Some(external) = external::named(word)
     {
-        return external::become_program(command, &["--help".into()]);
+        return external::become_program(external, &["--help".into()]);
     }
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
@@ -55,7 +55,8 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
-        Command::Export { arguments } => external::become_program("export", &arguments),
+        Command::Export { arguments } => external::become_program(external::EXPORT, &arguments),
+        Command::Metrics { arguments } => external::become_program(external::METRICS, &arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

@@ -1,0 +1,232 @@
+//! The books as counters: frames go in, series come out.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use cpuledger_model::frame::{Column, Frame, Wanted};
+use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
+
+use crate::labels::Labels;
+use crate::scrapers::Scrapers;
+use crate::series::Table;
+
+/// The time of all CPUs, in nanoseconds: the capacity is the sum of the other three.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Online CPUs × time.
+    pub capacity_ns: u128,
+    /// Of tasks.
+    pub attributed_ns: u128,
+    /// Of the idle tasks.
+    pub idle_ns: u128,
+    /// By reason, in the order of [`REASONS`].
+    pub unattributed_ns: [u128; REASONS.len()],
+    /// Intervals that were read.
+    pub intervals: u64,
+    /// Spans without intervals that were added as unattributed.
+    pub gaps: u64,
+    /// Tasks that ended and whose identity was lost.
+    pub unidentified_exits: u64,
+    /// Switches that the kernel has not shown.
+    pub missed_switches: u64,
+}
+
+/// Why time is unattributed, as values of a label. The first four are those of an interval.
+pub const REASONS: [&str; 6] =
+    ["no_slot", "forgotten_task", "uncovered_cpu", "not_attached", "not_read", "unknown"];
+const NOT_READ: usize = 4;
+const UNKNOWN: usize = 5;
+
+impl Machine {
+    fn add(&mut self, balance: &Balance) {
+        self.capacity_ns += u128::from(balance.capacity_ns);
+        self.attributed_ns += u128::from(balance.attributed_ns);
+        self.idle_ns += u128::from(balance.idle_ns);
+        let mut told_ns = 0;
+        for (own, (_, _, ns)) in self.unattributed_ns.iter_mut().zip(balance.reasons()) {
+            *own += u128::from(ns);
+            told_ns += u128::from(ns);
+        }
+        let all_ns = u128::from(balance.unattributed_ns) + u128::from(balance.untold_ns);
+        self.unattributed_ns[UNKNOWN] += all_ns.saturating_sub(told_ns);
+        self.intervals += balance.intervals;
+        self.unidentified_exits += balance.unidentified_exits;
+        self.missed_switches += balance.missed_switches;
+    }
+
+    /// Time that nobody has reported.
+    fn add_gap(&mut self, ns: u128) {
+        self.capacity_ns += ns;
+        self.unattributed_ns[NOT_READ] += ns;
+        self.gaps += 1;
+    }
+
+    /// The capacity less its parts, in nanoseconds: 0 if the books balance.
+    pub fn imbalance_ns(&self) -> i128 {
+        let parts = self.attributed_ns + self.idle_ns + self.unattributed_ns.iter().sum::<u128>();
+        self.capacity_ns as i128 - parts as i128
+    }
+}
+
+/// What the intervals since a start add up to.
+pub struct Books {
+    dimensions: Vec<Dimension>,
+    /// Of the frames since the last [`Books::settle`].
+    open: Accumulator,
+    wanted: Wanted,
+    labels: Labels,
+    tables: Vec<Table>,
+    machine: Machine,
+    scrapers: Scrapers,
+    /// Until when there are intervals, CLOCK_MONOTONIC in nanoseconds.
+    end_ns: Option<u64>,
+    settled: Instant,
+    /// Changes when what is shown changes.
+    revision: u64,
+    created: SystemTime,
+    /// The process of the service, and the CPU time that it has used itself, in nanoseconds.
+    service: Option<i32>,
+    service_ns: Option<u128>,
+}
+
+impl Books {
+    /// Of nothing yet, with at most `limit` series of each dimension beside the rest.
+    pub fn new(dimensions: &[Dimension], limit: usize) -> Books {
+        let now = SystemTime::now();
+        let open = Accumulator::new(dimensions);
+        Books {
+            dimensions: dimensions.to_vec(),
+            wanted: open.wanted(),
+            open,
+            labels: Labels::default(),
+            tables: dimensions.iter().map(|_| Table::new(limit, now)).collect(),
+            machine: Machine::default(),
+            scrapers: Scrapers::default(),
+            end_ns: None,
+            settled: Instant::now(),
+            revision: 0,
+            created: now,
+            service: None,
+            service_ns: None,
+        }
+    }
+
+    /// What has to be decoded of a frame.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// The process of the service, whose own use is reported apart, too.
+    pub fn set_service(&mut self, process: Option<i32>) {
+        self.service = process;
+    }
+
+    /// Adds an interval. One that was added before is left out, as rings of a service that was restarted begin with old ones.
+    pub fn add(&mut self, frame: &Frame) {
+        let (Some(start_ns), Some(end_ns)) = (frame.figure(Column::START_NS), frame.figure(Column::END_NS))
+        else {
+            return;
+        };
+        let since_ns = self.end_ns.unwrap_or(start_ns);
+        if start_ns < since_ns {
+            return;
+        }
+        self.end_ns = Some(end_ns);
+        if start_ns > since_ns {
+            self.machine.add_gap(capacity_between(frame, start_ns - since_ns));
+        }
+        let realtime_ns = frame.figure(Column::END_REALTIME_NS).unwrap_or_default();
+        let when = Instants { start_realtime_ns: realtime_ns, end_realtime_ns: realtime_ns };
+        self.open.add(frame, when);
+        if let Some(used_ns) = self.service.and_then(|process| self_ns_of(frame, process)) {
+            *self.service_ns.get_or_insert(0) += u128::from(used_ns);
+        }
+    }
+
+    /// Brings series up to date, and chooses who has one from now on. Without a new interval there is nothing to do.
+    pub fn settle(&mut self, now: Instant) {
+        if self.open.intervals() == 0 && self.revision > 0 {
+            return;
+        }
+        self.revision += 1;
+        let passed = now.saturating_duration_since(self.settled);
+        self.settled = now;
+        let open = std::mem::replace(&mut self.open, Accumulator::new(&self.dimensions));
+        let (created, is_amid_round) = (SystemTime::now(), self.scrapers.are_amid_round());
+        let mut balance = None;
+        for (dimension, table) in self.dimensions.iter().zip(&mut self.tables) {
+            let report = open.report(*dimension, usize::MAX);
+            table.age(passed);
+            for row in &report.rows {
+                table.add(self.labels.of(*dimension, &row.name), &row.amounts);
+            }
+            table.add_rest(&report.other);
+            table.rank(created, is_amid_round);
+            balance = Some(report.balance);
+        }
+        balance.iter().for_each(|balance| self.machine.add(balance));
+        self.labels.trim();
+    }
+
+    /// A scraper is shown the series as they are.
+    pub fn visit(&mut self, scraper: &str, now: Instant) {
+        if self.scrapers.visit(scraper, now) {
+            self.revision += 1;
+            self.tables.iter_mut().for_each(Table::seen_by_all);
+        }
+    }
+
+    /// A number that changes when what is shown changes.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The dimensions and their series.
+    pub fn tables(&self) -> impl Iterator<Item = (Dimension, &Table)> {
+        self.dimensions.iter().copied().zip(&self.tables)
+    }
+
+    /// The time of all CPUs.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// When the counters began.
+    pub fn created(&self) -> SystemTime {
+        self.created
+    }
+
+    /// CPU time that the service itself has used, in nanoseconds; `None`: its process was never seen.
+    pub fn service_ns(&self) -> Option<u128> {
+        self.service_ns
+    }
+
+    /// How old the last interval is.
+    pub fn age(&self) -> Option<Duration> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now_ns = u64::try_from(now.tv_sec).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec).ok()?;
+        Some(Duration::from_nanos(now_ns.saturating_sub(self.end_ns?)))
+    }
+}
+
+/// The time of all CPUs before an interval, by the CPUs of that, in nanoseconds.
+fn capacity_between(frame: &Frame, ns: u64) -> u128 {
+    let (capacity, length) = (frame.figure(Column::CAPACITY_NS), frame.length_ns());
+    match capacity.zip(length.filter(|length| *length > 0)) {
+        Some((capacity, length)) => {
+            // Whole CPUs: one that came or went within the interval counts as one.
+            let cpus = u128::from(capacity.div_ceil(length));
+            cpus * u128::from(ns)
+        }
+        None => u128::from(ns),
+    }
+}
+
+/// CPU time of a process without its dead children, if the frame shows it.
+fn self_ns_of(frame: &Frame, process: i32) -> Option<u64> {
+    use cpuledger_model::frame::Section;
+    let table = frame.table(Section::Processes);
+    let pid = |row: &usize| table.get_signed(Column::PID, *row) == Some(i64::from(process));
+    let row = (0..table.len()).find(pid)?;
+    let of_children_ns = table.get(Column::EXITED_CHILDREN_NS, row).unwrap_or_default();
+    Some(table.get(Column::CPU_NS, row)?.saturating_sub(of_children_ns))
+}

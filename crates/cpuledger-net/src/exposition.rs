@@ -1,0 +1,224 @@
+//! The text that Prometheus reads: OpenMetrics 1.0, or the classic format 0.0.4.
+
+use std::fmt::{self, Write as _};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cpuledger_report::Dimension;
+
+use crate::books::{Books, REASONS};
+use crate::families::{FAMILIES, Family, Kind, PARTS};
+use crate::labels::REST;
+use crate::own::Own;
+use crate::series::Table;
+use crate::totals::{Figure, Totals};
+
+/// Which of the two formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0: with units and the times when series began.
+    OpenMetrics,
+    /// Prometheus' text format 0.0.4.
+    Classic,
+}
+
+impl Format {
+    /// The best that a caller takes, by its `Accept` header. Without a word for either, it gets the classic one.
+    pub fn of_accept(accept: &str) -> Format {
+        let (mut open, mut classic) = (0_u32, 0_u32);
+        for range in accept.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default();
+            let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(1000, thousandths);
+            match kind {
+                "application/openmetrics-text" => open = open.max(quality),
+                "text/plain" | "text/*" | "*/*" => classic = classic.max(quality),
+                _ => {}
+            }
+        }
+        if open > 0 && open >= classic { Format::OpenMetrics } else { Format::Classic }
+    }
+
+    /// The value of `Content-Type`.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Classic => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// A quality such as `0.75`, in thousandths.
+fn thousandths(text: &str) -> u32 {
+    text.trim().parse::<f32>().map_or(0, |quality| (quality.clamp(0.0, 1.0) * 1000.0) as u32)
+}
+
+/// Nanoseconds as seconds, to the last digit.
+struct Seconds(u128);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+/// A text as the value of a label.
+struct Label<'a>(&'a str);
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '\\' => formatter.write_str("\\\\")?,
+                '"' => formatter.write_str("\\\"")?,
+                '\n' => formatter.write_str("\\n")?,
+                other => formatter.write_char(other)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a dimension as the value of the label `by`.
+pub fn dimension_name(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Command => "command",
+        Dimension::User => "user",
+        Dimension::Cgroup => "cgroup",
+        Dimension::Unit => "unit",
+        Dimension::Container => "container",
+        Dimension::Pod => "pod",
+        Dimension::Image => "image",
+        Dimension::Process => "process",
+        Dimension::Ancestor => "ancestor",
+    }
+}
+
+/// The whole text.
+pub fn render(books: &Books, own: &Own, format: Format) -> String {
+    let mut page = Page { text: String::new(), format };
+    for family in &FAMILIES {
+        page.family(family, books, own);
+    }
+    if format == Format::OpenMetrics {
+        page.text.push_str("# EOF\n");
+    }
+    page.text
+}
+
+struct Page {
+    text: String,
+    format: Format,
+}
+
+impl Page {
+    fn family(&mut self, family: &Family, books: &Books, own: &Own) {
+        let begin = self.text.len();
+        self.head(family);
+        let samples = self.text.len();
+        match family.kind {
+            Kind::Cpu => self.cpu(family, books),
+            Kind::Series(figure) => self.of_series(family, figure, books),
+            Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
+            Kind::Unattributed => {
+                for (reason, ns) in REASONS.into_iter().zip(books.machine().unattributed_ns) {
+                    self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
+                }
+            }
+            Kind::Own(figure) => {
+                if let Some(value) = figure(books, own) {
+                    self.sample(family, "", value);
+                }
+            }
+        }
+        // A figure that is not known has no family at all.
+        if self.text.len() == samples {
+            self.text.truncate(begin);
+        }
+    }
+
+    fn head(&mut self, family: &Family) {
+        let counter_suffix = if family.is_counter && self.format == Format::Classic { "_total" } else { "" };
+        let name = format!("{}{counter_suffix}", family.name);
+        let kind = if family.is_counter { "counter" } else { "gauge" };
+        let _ = writeln!(self.text, "# HELP {name} {}\n# TYPE {name} {kind}", family.help);
+        if self.format == Format::OpenMetrics && !family.unit.is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {}", family.unit);
+        }
+    }
+
+    /// A line; `labels` are in their braces.
+    fn sample(&mut self, family: &Family, labels: &str, value: u128) {
+        let total = if family.is_counter { "_total" } else { "" };
+        let _ = match family.unit {
+            "seconds" => writeln!(self.text, "{}{total}{labels} {}", family.name, Seconds(value)),
+            _ => writeln!(self.text, "{}{total}{labels} {value}", family.name),
+        };
+    }
+
+    /// When a series began, which OpenMetrics has a sample for.
+    fn created(&mut self, family: &Family, labels: &str, when: SystemTime) {
+        if self.format == Format::OpenMetrics {
+            let ns = when.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            let _ = writeln!(self.text, "{}_created{labels} {}", family.name, Seconds(ns));
+        }
+    }
+
+    fn cpu(&mut self, family: &Family, books: &Books) {
+        for (dimension, table) in books.tables() {
+            let by = dimension_name(dimension);
+            for (name, totals, created) in lines(table) {
+                for (part, figure) in PARTS {
+                    let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Label(name));
+                    self.sample(family, &labels, totals.get(figure));
+                    self.created(family, &labels, created);
+                }
+            }
+        }
+    }
+
+    fn of_series(&mut self, family: &Family, figure: Figure, books: &Books) {
+        for (dimension, table) in books.tables() {
+            let by = dimension_name(dimension);
+            for (name, totals, _) in lines(table) {
+                let labels = format!("{{by=\"{by}\",name=\"{}\"}}", Label(name));
+                self.sample(family, &labels, totals.get(figure));
+            }
+        }
+    }
+}
+
+/// The series of a dimension, and the rest last.
+fn lines(table: &Table) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
+    let own = table.series().map(|(name, series)| (name, &series.totals, series.created));
+    own.chain([(REST, table.rest(), table.created())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_what_the_caller_likes_best() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
+            application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,\
+            text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+        for (accept, format) in [
+            (prometheus, Format::OpenMetrics),
+            ("application/openmetrics-text", Format::OpenMetrics),
+            ("text/plain, application/openmetrics-text;q=0.5", Format::Classic),
+            ("text/html,*/*;q=0.8", Format::Classic),
+            ("", Format::Classic),
+            ("application/openmetrics-text;q=0", Format::Classic),
+            ("application/openmetrics-text;q=nonsense", Format::Classic),
+        ] {
+            assert_eq!(Format::of_accept(accept), format, "{accept}");
+        }
+    }
+
+    #[test]
+    fn nanoseconds_are_printed_to_the_last_digit() {
+        assert_eq!(Seconds(0).to_string(), "0.000000000");
+        assert_eq!(Seconds(1_000_000_001).to_string(), "1.000000001");
+        assert_eq!(Seconds(u128::from(u64::MAX) * 10).to_string(), "184467440737.095516150");
+    }
+}

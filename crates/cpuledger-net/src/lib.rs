@@ -1,0 +1,21 @@
+//! The books for the network: an unprivileged reader of the service, whose faults can never touch the ledger.
+//!
+//! A thread (`follow`) copies each interval from the ring of the service and adds it to the books (`books`). There each nanosecond goes to one
+//! series of each dimension (`series`). When somebody scrapes, the books are settled and printed (`exposition`), and sent (`server`).
+#![forbid(unsafe_code)]
+
+mod access;
+mod books;
+pub mod command;
+mod exposition;
+pub mod families;
+mod follow;
+mod hosts;
+mod labels;
+mod listen;
+mod own;
+mod scrapers;
+mod series;
+mod server;
+mod totals;
+mod web_config;

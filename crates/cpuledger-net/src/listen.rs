@@ -1,0 +1,173 @@
+//! Where it listens: addresses, paths, and sockets that a service manager hands over.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rustix::net::{AddressFamily, getsockname};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+
+/// Where nothing else is said.
+pub const USUAL: &str = "127.0.0.1:10911";
+
+/// A place to listen at, as an option has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// An address and a port.
+    Address(SocketAddr),
+    /// The path of a Unix socket.
+    Path(PathBuf),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path {
+                "" => Err("a path is missing after `unix:`".into()),
+                path => Ok(Place::Path(path.into())),
+            };
+        }
+        // As Go's servers take it.
+        let address = match text.strip_prefix(':') {
+            Some(port) => format!("[::]:{port}"),
+            None => text.to_owned(),
+        };
+        address.parse().map(Place::Address).map_err(|_| {
+            format!("`{text}` is no address with a port, such as {USUAL}, nor a path, such as unix:/run/metrics.sock")
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Address(address) => address.fmt(formatter),
+            Place::Path(path) => write!(formatter, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A stream of either kind.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A socket that listens.
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A Unix socket, and its path if this program made it.
+    Unix(UnixListener, Option<PathBuf>),
+}
+
+impl Listener {
+    /// Listens there.
+    ///
+    /// # Errors
+    /// When the address is taken, or the kernel refuses it.
+    pub async fn bind(place: &Place) -> io::Result<Listener> {
+        match place {
+            Place::Address(address) => Ok(Listener::Tcp(TcpListener::bind(address).await?)),
+            Place::Path(path) => {
+                remove_left_over(path)?;
+                Ok(Listener::Unix(UnixListener::bind(path)?, Some(path.clone())))
+            }
+        }
+    }
+
+    /// Takes a socket that listens already.
+    ///
+    /// # Errors
+    /// When it is neither TCP nor a Unix socket.
+    pub fn take(socket: OwnedFd) -> io::Result<Listener> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        match getsockname(socket.as_fd())?.address_family() {
+            AddressFamily::UNIX => Ok(Listener::Unix(UnixListener::from_std(socket.into())?, None)),
+            AddressFamily::INET | AddressFamily::INET6 => {
+                Ok(Listener::Tcp(TcpListener::from_std(socket.into())?))
+            }
+            _ => Err(io::Error::other("it is neither TCP nor a Unix socket")),
+        }
+    }
+
+    /// The next connection, and who is at the other end: an address without its port, or a user.
+    ///
+    /// # Errors
+    /// When the kernel has none to give, for example as there are too many open files.
+    pub async fn accept(&self) -> io::Result<(Box<dyn Stream>, String)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Box::new(stream), peer.ip().to_canonical().to_string()))
+            }
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred().map_or_else(|_| "?".into(), |peer| peer.uid().to_string());
+                Ok((Box::new(stream), format!("user {user}")))
+            }
+        }
+    }
+
+    /// Whether only programs of this machine can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Listener::Tcp(listener) => {
+                listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+            }
+            Listener::Unix(..) => true,
+        }
+    }
+
+    /// What it is called in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Listener::Tcp(listener) => listener
+                .local_addr()
+                .map_or_else(|_| "an address".into(), |address| format!("http://{address}")),
+            Listener::Unix(_, Some(path)) => format!("unix:{}", path.display()),
+            Listener::Unix(_, None) => "a Unix socket".into(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, Some(path)) = self {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket at which nothing listens any more is in the way of the next one.
+fn remove_left_over(path: &Path) -> io::Result<()> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        return std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_addresses_or_paths() {
+        let place = |text: &str| text.parse::<Place>();
+        assert_eq!(place(USUAL), Ok(Place::Address(([127, 0, 0, 1], 10911).into())));
+        assert_eq!(place(":9100").map(|place| place.to_string()), Ok("[::]:9100".into()));
+        assert_eq!(place("[::1]:1").map(|place| place.to_string()), Ok("[::1]:1".into()));
+        assert_eq!(place("unix:/run/m").map(|place| place.to_string()), Ok("unix:/run/m".into()));
+        for wrong in ["", "unix:", "localhost", "127.0.0.1", "10911", "host:1", "127.0.0.1:70000"] {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
+}

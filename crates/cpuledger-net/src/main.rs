@@ -1,0 +1,10 @@
+//! `cpuledger-net`, which `cpuledger metrics` becomes. All of it is in the library.
+
+use cpuledger_program::memory::OrEnd;
+
+#[global_allocator]
+static ALLOCATOR: OrEnd = OrEnd;
+
+fn main() -> std::process::ExitCode {
+    cpuledger_program::start(cpuledger_net::command::main, cpuledger_net::command::is_of_source)
+}

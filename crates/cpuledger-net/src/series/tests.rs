@@ -1,0 +1,179 @@
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use cpuledger_report::Amounts;
+use proptest::prelude::*;
+
+use super::*;
+use crate::scrapers::Scrapers;
+
+fn used(ns: u64) -> Amounts {
+    Amounts { self_ns: ns, ..Amounts::default() }
+}
+
+/// What a scraper sees: values by labels, the rest under no label.
+type Shown = BTreeMap<Option<String>, u128>;
+
+/// A scraper's last visit.
+struct Visit {
+    shown: Shown,
+    /// What had been fed until then.
+    fed: u128,
+    /// How often it had been there.
+    visits: u32,
+}
+
+fn shown(table: &Table) -> Shown {
+    let own = table.series().map(|(label, series)| (Some(label.to_owned()), series.totals.cpu_ns()));
+    own.chain([(None, table.rest().cpu_ns())]).collect()
+}
+
+/// What a time series database takes for the growth from one scrape to the next: a series that is new has not grown yet.
+fn growth(before: &Shown, after: &Shown) -> u128 {
+    after
+        .iter()
+        .filter_map(|(label, value)| {
+            let old = before.get(label)?;
+            assert!(value >= old, "{label:?} fell from {old} to {value}");
+            Some(value - old)
+        })
+        .sum()
+}
+
+/// A table and the scrapers of it.
+struct Scene {
+    table: Table,
+    scrapers: Scrapers,
+    begin: Instant,
+    seconds: u64,
+    fed: u128,
+    seen: BTreeMap<String, Visit>,
+}
+
+impl Scene {
+    fn new(limit: usize) -> Scene {
+        Scene {
+            table: Table::new(limit, SystemTime::UNIX_EPOCH),
+            scrapers: Scrapers::default(),
+            begin: Instant::now(),
+            seconds: 0,
+            fed: 0,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    fn feed(&mut self, uses: &[(u8, u64)]) {
+        for (name, ns) in uses {
+            self.table.add(&format!("name {name}"), &used(*ns));
+            self.fed += u128::from(*ns);
+        }
+    }
+
+    /// A scrape: what is checked is that a database would find all that was fed, and nothing twice.
+    fn scrape(&mut self, name: &str, limit: usize) {
+        self.seconds += 1;
+        self.table.age(Duration::from_secs(1));
+        self.table.rank(SystemTime::UNIX_EPOCH, self.scrapers.are_amid_round());
+        let now = shown(&self.table);
+        assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
+        let last = self.seen.get(name);
+        // From the second visit on it is known to come back.
+        if let Some(last) = last.filter(|last| last.visits >= 2) {
+            assert_eq!(growth(&last.shown, &now), self.fed - last.fed, "{name} at {} s", self.seconds);
+        }
+        let visits = last.map_or(1, |last| last.visits + 1);
+        self.seen.insert(name.to_owned(), Visit { shown: now, fed: self.fed, visits });
+        if self.scrapers.visit(name, self.begin + Duration::from_secs(self.seconds)) {
+            self.table.seen_by_all();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One scraper, or two that take turns: the growth of all series is what was used, whatever names come and go.
+    #[test]
+    fn a_database_finds_every_nanosecond_once(
+        limit in 1_usize..8,
+        scrapers in 1_usize..3,
+        steps in prop::collection::vec(prop::collection::vec((0_u8..40, 0_u64..5_000_000_000), 0..30), 4..60),
+    ) {
+        let mut scene = Scene::new(limit);
+        for (step, uses) in steps.iter().enumerate() {
+            scene.feed(uses);
+            scene.scrape(["a", "b"][step % scrapers], limit);
+        }
+    }
+}
+
+#[test]
+fn a_series_begins_with_0_and_counts_once_it_was_seen() {
+    let mut scene = Scene::new(2);
+    scene.feed(&[(1, 100)]);
+    scene.scrape("a", 2);
+    let own = Some("name 1".to_owned());
+    assert_eq!(shown(&scene.table), [(None, 100), (own.clone(), 0)].into());
+    scene.feed(&[(1, 7)]);
+    scene.scrape("a", 2);
+    assert_eq!(shown(&scene.table), [(None, 100), (own, 7)].into());
+}
+
+#[test]
+fn what_uses_far_more_replaces_what_uses_little_and_the_old_value_comes_back() {
+    let mut scene = Scene::new(1);
+    let second = 1_000_000_000;
+    let has = |scene: &Scene, name: &str| scene.table.series().any(|(label, _)| label == name);
+    for _ in 0..3 {
+        scene.feed(&[(1, second)]);
+        scene.scrape("a", 1);
+    }
+    assert!(has(&scene, "name 1"));
+    let value = shown(&scene.table)[&Some("name 1".to_owned())];
+    assert_eq!(value, 2 * u128::from(second));
+    scene.feed(&[(2, second)]);
+    scene.scrape("a", 1);
+    assert!(has(&scene, "name 1"), "a little more is not enough");
+    for _ in 0..60 {
+        scene.feed(&[(2, second)]);
+        scene.scrape("a", 1);
+    }
+    assert!(has(&scene, "name 2") && !has(&scene, "name 1"));
+    for _ in 0..300 {
+        scene.feed(&[(1, second)]);
+        scene.scrape("a", 1);
+    }
+    assert!(has(&scene, "name 1") && !has(&scene, "name 2"));
+    assert!(shown(&scene.table)[&Some("name 1".to_owned())] >= value, "it goes on where it was");
+}
+
+#[test]
+fn what_is_idle_for_long_leaves_after_two_more_looks() {
+    let mut scene = Scene::new(4);
+    scene.feed(&[(1, 5)]);
+    scene.scrape("a", 4);
+    scene.scrape("a", 4);
+    let mut scrapes = 0;
+    while scene.table.series().count() > 0 {
+        scene.scrape("a", 4);
+        scrapes += 1;
+        assert!(scrapes < 1000);
+    }
+    let least = IDLE.as_secs();
+    assert!((least..least + 5).contains(&scrapes), "{scrapes} scrapes, one a second");
+}
+
+#[test]
+fn ten_thousand_names_are_bounded() {
+    let mut scene = Scene::new(100);
+    for round in 0..200_u64 {
+        for number in 0..500_u64 {
+            let name = format!("name {}", (round * 7919 + number * 104_729) % 10_000);
+            scene.table.add(&name, &used(number));
+            scene.fed += u128::from(number);
+        }
+        scene.scrape("a", 100);
+        assert!(scene.table.candidates.len() <= 100 * REMEMBERED);
+        assert!(scene.table.retired.len() <= 100 * REMEMBERED);
+    }
+}

@@ -1,0 +1,67 @@
+//! The options of `cpuledger metrics`. They are here, and not in the program that has the command: so pages and completions of `cpuledger` have
+//! them, and nothing of it is built with HTTP.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+
+/// What follows the options in the help.
+const AFTER_HELP: &str = "\
+Every nanosecond goes to one series of each dimension: the names that use most have series of their own, the rest is `other`. So the series \
+of a dimension, idle and unattributed time add up to the capacity, and no counter ever falls. docs/metrics.md lists all metrics.
+
+It reads the service like any other user, and needs no privilege. It shows the rows that the service shows its user.
+
+Examples:
+  cpuledger metrics                                            http://127.0.0.1:10911/metrics
+  cpuledger metrics --by command,unit,pod --series 200         other dimensions, more series
+  cpuledger metrics --listen :10911 --web-config web.yml       for other machines, with TLS and passwords
+  cpuledger metrics --listen unix:/run/user/1000/metrics.sock
+
+Exit codes: 0 ended by a signal, 1 cannot listen or read its configuration, 2 wrong option, 3 no service, or the program `cpuledger-net` is not installed.";
+
+/// The command as `cpuledger` has it: its options and its help.
+pub fn command() -> Command {
+    Arguments::augment_args(Command::new("metrics"))
+        .about("Serve the books to Prometheus, as counters by command, user, unit and container")
+        .after_help(AFTER_HELP)
+}
+
+/// The options of `metrics`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Where to listen: ADDRESS:PORT, :PORT or unix:PATH; may be repeated [default: 127.0.0.1:10911, or the sockets of the service manager]
+    #[arg(long, value_name = "WHERE")]
+    pub listen: Vec<String>,
+    /// Dimensions, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "command,user,unit,container")]
+    pub by: Vec<By>,
+    /// Number of series in a dimension, beside `other`
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub series: u32,
+    /// TLS and passwords, in the format of Prometheus' exporters; read again when it changes
+    #[arg(long, alias = "web.config.file", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub web_config: Option<PathBuf>,
+    /// The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+/// The dimensions by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Name of the process
+    Command,
+    /// Effective user
+    User,
+    /// Cgroup
+    Cgroup,
+    /// Unit of systemd
+    Unit,
+    /// Container
+    Container,
+    /// Pod of Kubernetes
+    Pod,
+    /// Image of the container
+    Image,
+}
