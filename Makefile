@@ -79,7 +79,7 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 test-clients: ## read an export with ClickHouse and Spark, too (installs over 600 MB below target/)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

@@ -126,6 +126,7 @@ csv-safe\t''
 html\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file; a failed run leaves no partial file' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l fleet -d 'Ask the exports of many machines, by DuckDB, which has to be installed: a directory or s3://BUCKET/PREFIX' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
@@ -144,6 +145,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l socket -d 'T
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -f -a "(__fish_complete_directories)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l to -d 'Where the tables go: a directory, `s3://BUCKET/PREFIX`, or the `https://` address of a folder of a WebDAV server' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
 arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
 csv\t'CSV with a header'

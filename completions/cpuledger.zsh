@@ -101,6 +101,7 @@ _arguments "${_arguments_options[@]}" : \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
 '--output=[Write to this file; a failed run leaves no partial file]:FILE:_files' \
 '(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A::A:' \
+'(--compare --output)--fleet=[Ask the exports of many machines, by DuckDB, which has to be installed\: a directory or s3\://BUCKET/PREFIX]:WHERE:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
@@ -141,6 +142,7 @@ ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
 _arguments "${_arguments_options[@]}" : \
 '-o+[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
 '--output=[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
+'--to=[Where the tables go\: a directory, \`s3\://BUCKET/PREFIX\`, or the \`https\://\` address of a folder of a WebDAV server]:WHERE:' \
 '--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
 arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
 csv\:"CSV with a header"
