@@ -137,6 +137,12 @@ impl Page {
     fn of_books(&mut self, family: &Family, books: &Books) {
         match family.kind {
             Kind::Cpu => self.cpu(family, books),
+            Kind::Departed => {
+                for (dimension, table) in books.tables() {
+                    let labels = format!("{{by=\"{}\"}}", dimension_name(dimension));
+                    self.sample(family, &labels, table.left_ns());
+                }
+            }
             Kind::Series(figure) if books.knows(figure) => self.of_series(family, figure, books),
             Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
             Kind::Unattributed => {

@@ -9,6 +9,8 @@ use crate::totals::Figure;
 pub enum Kind {
     /// CPU time by dimension, name and part.
     Cpu,
+    /// CPU time by dimension of series that are not shown any more.
+    Departed,
     /// A figure by dimension and name.
     Series(Figure),
     /// A figure of the machine.
@@ -49,12 +51,18 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind:
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 21] = [
+pub const FAMILIES: [Family; 22] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
-        "CPU time by name. For each value of `by` all samples add up to the attributed time.",
+        "CPU time by name. For each value of `by` all samples grow by as much as the attributed time.",
         Kind::Cpu,
+    ),
+    gauge(
+        "cpuledger_departed_cpu_seconds",
+        "seconds",
+        "CPU time of series that have left: with it, the samples above add up to the attributed time.",
+        Kind::Departed,
     ),
     counter(
         "cpuledger_wait_seconds",

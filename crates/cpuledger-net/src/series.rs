@@ -129,7 +129,7 @@ impl Table {
     }
 
     /// CPU time of the series that have left, in nanoseconds.
-    fn left_ns(&self) -> u128 {
+    pub fn left_ns(&self) -> u128 {
         let retired: u128 = self.retired.values().map(|retired| retired.totals.cpu_ns()).sum();
         retired + self.forgotten_ns
     }

@@ -13,6 +13,7 @@ fn the_document_has_all_metrics() {
         let labels = match family.kind {
             Kind::Cpu => "`by`, `name`, `part`",
             Kind::Series(_) => "`by`, `name`",
+            Kind::Departed => "`by`",
             Kind::Unattributed => "`reason`",
             Kind::Machine(_) | Kind::Own(_) => "",
         };

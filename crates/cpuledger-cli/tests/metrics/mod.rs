@@ -111,7 +111,9 @@ impl Samples {
         let rest = self.sum("cpuledger_idle_seconds_total", "")
             + self.sum("cpuledger_unattributed_seconds_total", "");
         for by in dimensions {
-            let used = self.sum("cpuledger_cpu_seconds_total", &format!("by=\"{by}\""));
+            let label = format!("by=\"{by}\"");
+            let used = self.sum("cpuledger_cpu_seconds_total", &label)
+                + self.sum("cpuledger_departed_cpu_seconds", &label);
             assert_eq!(used + rest, capacity, "by {by}");
         }
     }
