@@ -79,6 +79,7 @@ impl Scene {
         self.table.age(Duration::from_secs(1));
         self.table.rank(SystemTime::UNIX_EPOCH, self.scrapers.are_amid_round());
         let now = shown(&self.table);
+        assert_eq!(now.values().sum::<u128>() + self.table.left_ns(), self.fed, "the raw sum");
         assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
         let last = self.seen.get(name);
         // From the second visit on it is known to come back.
