@@ -9,11 +9,12 @@ use std::process::{Command, Output};
 use cpuledger_load::{with_export, with_net};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 29] = [
+const INSTALLED: [&str; 31] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
     "usr/lib/systemd/system/cpuledger-metrics.service",
+    "usr/lib/systemd/system/cpuledger-push.service",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
@@ -28,6 +29,7 @@ const INSTALLED: [&str; 29] = [
     "usr/share/man/man1/cpuledger-export.1",
     "usr/share/man/man1/cpuledger-metrics.1",
     "usr/share/man/man1/cpuledger-ps.1",
+    "usr/share/man/man1/cpuledger-push.1",
     "usr/share/man/man1/cpuledger-record.1",
     "usr/share/man/man1/cpuledger-report.1",
     "usr/share/man/man1/cpuledger-run.1",
@@ -134,8 +136,12 @@ fn what_is_not_built_is_not_installed() {
     assert!(said.contains("cpuledger-export is not among it") && said.contains("`make all`"), "{said}");
     assert!(said.contains("cpuledger-net is not among it"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let further =
-        [export, "usr/libexec/cpuledger/cpuledger-net", "usr/lib/systemd/system/cpuledger-metrics.service"];
+    let further = [
+        export,
+        "usr/libexec/cpuledger/cpuledger-net",
+        "usr/lib/systemd/system/cpuledger-metrics.service",
+        "usr/lib/systemd/system/cpuledger-push.service",
+    ];
     let expected = INSTALLED.iter().filter(|name| !further.contains(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.

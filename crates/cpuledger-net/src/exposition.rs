@@ -124,7 +124,7 @@ impl Page {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Own(figure) => {
+            Kind::Own(figure) | Kind::Server(figure) => {
                 if let Some(value) = figure(books, own) {
                     self.sample(family, "", value);
                 }
@@ -188,7 +188,7 @@ impl Page {
 }
 
 /// The series of a dimension, and the rest last.
-fn lines(table: &Table) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
+pub fn lines(table: &Table) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
     let own = table.series().map(|(name, series)| (name, &series.totals, series.created));
     own.chain([(REST, table.rest(), table.created())])
 }

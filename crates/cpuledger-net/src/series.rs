@@ -15,15 +15,15 @@ use cpuledger_report::Amounts;
 use crate::totals::Totals;
 
 /// What has not used anything for this long gives its series up.
-const IDLE: Duration = Duration::from_secs(300);
+pub const IDLE: Duration = Duration::from_secs(300);
 /// After that time a second of CPU time counts half when names are ranked.
-const HALF_LIFE: Duration = Duration::from_secs(60);
+pub const HALF_LIFE: Duration = Duration::from_secs(60);
 /// A name has to rank that much higher than a series to replace it.
-const HYSTERESIS: f64 = 2.0;
+pub const HYSTERESIS: f64 = 2.0;
 /// At most a fourth of the series leaves at once.
-const LEAVING_SHARE: usize = 4;
+pub const LEAVING_SHARE: usize = 4;
 /// How many names are ranked, and how many series are remembered that have left, in multiples of the limit.
-const REMEMBERED: usize = 16;
+pub const REMEMBERED: usize = 16;
 /// How often scrapers see the last value of a series.
 const LAST_LOOKS: u32 = 2;
 
@@ -91,6 +91,11 @@ impl Table {
     /// The series in the order of their labels.
     pub fn series(&self) -> impl Iterator<Item = (&str, &Series)> {
         self.series.iter().map(|(label, series)| (label.as_str(), series))
+    }
+
+    /// The rest began earlier than it was thought to.
+    pub fn begin_at(&mut self, when: SystemTime) {
+        self.created = when;
     }
 
     /// What no series has.

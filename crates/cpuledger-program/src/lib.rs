@@ -13,6 +13,7 @@ pub mod memory;
 pub mod metrics;
 pub mod output;
 pub mod place;
+pub mod push;
 pub mod recording;
 pub mod setuid;
 mod start;
