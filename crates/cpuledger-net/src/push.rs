@@ -36,6 +36,8 @@ pub struct Push {
     series: usize,
     /// Of the last push, CLOCK_REALTIME: times of points never fall.
     last_ns: u64,
+    /// How many requests were lost before that.
+    lost: u64,
 }
 
 /// Pushes until a signal comes.
@@ -59,6 +61,7 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
         resource: resource(variable)?,
         series,
         last_ns: 0,
+        lost: 0,
     };
     if target.shows_headers() {
         warn(&format!("headers go to {target} in the clear; use https"));
@@ -101,8 +104,10 @@ impl Push {
             }
             self.last_ns = self.time_of(&books);
             let figures = self.outbox.figures();
-            let requests =
-                snapshot::requests(&books, &self.shared.own, &figures, &self.resource, self.last_ns);
+            let lost = self.outbox.lost();
+            let with_retired = std::mem::replace(&mut self.lost, lost) != lost;
+            let (own, resource) = (&self.shared.own, &self.resource);
+            let requests = snapshot::requests(&books, own, &figures, resource, self.last_ns, with_retired);
             books.visit("push", now);
             if books.machine().capacity_ns > MOST_NS {
                 books.renew(self.series);

@@ -93,6 +93,11 @@ impl Table {
         self.series.iter().map(|(label, series)| (label.as_str(), series))
     }
 
+    /// Series that have left, and are remembered.
+    pub fn retired(&self) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
+        self.retired.iter().map(|(label, retired)| (label.as_str(), &retired.totals, retired.created))
+    }
+
     /// The rest began earlier than it was thought to.
     pub fn begin_at(&mut self, when: SystemTime) {
         self.created = when;

@@ -106,14 +106,17 @@ impl Received {
         self.of(metric).flat_map(|(_, points)| points.keys().copied()).collect()
     }
 
-    /// The sum of the points of a metric at a time.
+    /// What a database has of a metric at a time: the last value of each series, added up. A series that has left keeps its value.
     pub fn sum(&self, metric: &str, when: u64) -> i128 {
-        self.of(metric).filter_map(|(_, points)| points.get(&when)).sum()
+        self.of(metric)
+            .filter_map(|(_, points)| points.range(..=when).next_back())
+            .map(|(_, value)| value)
+            .sum()
     }
 
-    /// What a database has of a metric at the end: the last value of each series, added up.
+    /// Likewise at the end.
     pub fn total(&self, metric: &str) -> i128 {
-        self.of(metric).filter_map(|(_, points)| points.values().next_back()).sum()
+        self.sum(metric, u64::MAX)
     }
 
     /// From when to when the books of each run of the push are: those of its last point.

@@ -105,6 +105,11 @@ impl Outbox {
         }
     }
 
+    /// How many requests will never be taken.
+    pub fn lost(&self) -> u64 {
+        self.queue().dropped() + self.refused.load(Ordering::Relaxed)
+    }
+
     /// What the push says of itself.
     pub fn figures(&self) -> [PushFigure; 7] {
         let (length, bytes, dropped) = {

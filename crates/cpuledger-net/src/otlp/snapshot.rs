@@ -51,15 +51,17 @@ pub fn metric_name(family: &Family, by: Option<Dimension>) -> Option<String> {
     Some(format!("cpuledger.{by}{name}"))
 }
 
-/// All of the books in requests of a bounded size, as of `now_ns`, CLOCK_REALTIME. `resource` is this machine.
+/// All of the books in requests of a bounded size, as of `now_ns`, CLOCK_REALTIME. `resource` is this machine. `with_retired`: series that have
+/// left are among them, as a request that had their last values was lost.
 pub fn requests(
     books: &Books,
     own: &Own,
     push: &[PushFigure],
     resource: &[KeyValue],
     now_ns: u64,
+    with_retired: bool,
 ) -> Vec<Request> {
-    let mut page = Page { requests: Vec::new(), points: 0, resource, now_ns };
+    let mut page = Page { requests: Vec::new(), points: 0, resource, now_ns, with_retired };
     for family in &FAMILIES {
         page.family(family, books, own);
     }
@@ -84,6 +86,7 @@ struct Page<'a> {
     points: usize,
     resource: &'a [KeyValue],
     now_ns: u64,
+    with_retired: bool,
 }
 
 impl Page<'_> {
@@ -92,7 +95,8 @@ impl Page<'_> {
             Kind::Cpu | Kind::Series(_) => {
                 for (dimension, table) in books.tables() {
                     let mut points = Vec::new();
-                    for (name, totals, created) in lines(table) {
+                    let retired = table.retired().filter(|_| self.with_retired);
+                    for (name, totals, created) in lines(table).chain(retired) {
                         let named =
                             || KeyValue::text(&format!("cpuledger.{}", dimension_name(dimension)), name);
                         match family.kind {
@@ -166,7 +170,8 @@ impl Page<'_> {
                 Dimension::Pod => ("k8s.pod.name", "k8s.pod.cpu.time", "Total CPU time consumed."),
                 _ => continue,
             };
-            for (name, totals, created) in lines(table) {
+            let with_retired = self.with_retired;
+            for (name, totals, created) in lines(table).chain(table.retired().filter(|_| with_retired)) {
                 if matches!(name, REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
@@ -322,7 +327,8 @@ mod tests {
     #[test]
     fn a_full_request_ends_and_no_point_is_lost() {
         let resource = [KeyValue::text("host.name", "here")];
-        let mut page = Page { requests: Vec::new(), points: 0, resource: &resource, now_ns: 5 };
+        let mut page =
+            Page { requests: Vec::new(), points: 0, resource: &resource, now_ns: 5, with_retired: false };
         for metric in 0..3 {
             let points =
                 (0..MOST_POINTS - 1).map(|number| page.point(Vec::new(), UNIX_EPOCH, int(number as u128)));
