@@ -53,6 +53,7 @@ fn whole() -> clap::Command {
             "export" => cpuledger_program::export::command(),
             "metrics" => cpuledger_program::metrics::command(),
             "push" => cpuledger_program::push::command(),
+            "mcp" => cpuledger_program::mcp::command(),
             _ => own,
         };
         *command = whole.display_order(place);

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use cpuledger_load::{with_export, with_net};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 31] = [
+const INSTALLED: [&str; 32] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
@@ -27,6 +27,7 @@ const INSTALLED: [&str; 31] = [
     "usr/share/fish/vendor_completions.d/ptop.fish",
     "usr/share/man/man1/cpuledger-doctor.1",
     "usr/share/man/man1/cpuledger-export.1",
+    "usr/share/man/man1/cpuledger-mcp.1",
     "usr/share/man/man1/cpuledger-metrics.1",
     "usr/share/man/man1/cpuledger-ps.1",
     "usr/share/man/man1/cpuledger-push.1",

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::books::Books;
 use crate::follow::{self, Connection, Shared};
 use crate::listen::{Listener, Place, USUAL};
+use crate::mcp;
 use crate::push;
 use crate::server::Server;
 use crate::web_config::WebConfig;
@@ -50,8 +51,13 @@ pub fn main() -> anyhow::Result<()> {
             let connection = connect(arguments.socket.as_deref(), "push")?;
             push::run(&arguments, &dimensions(&arguments.by), connection)
         }
+        Some(command) if command == "mcp" => {
+            let name = OsString::from("cpuledger mcp");
+            let matches = options::mcp::command().try_get_matches_from([name].into_iter().chain(words))?;
+            mcp::run(&options::mcp::Arguments::from_arg_matches(&matches)?)
+        }
         _ => Err(Failure::Usage(format!(
-            "{} is a part of cpuledger: run `cpuledger metrics` or `cpuledger push`",
+            "{} is a part of cpuledger: run `cpuledger metrics`, `cpuledger push` or `cpuledger mcp`",
             program.display()
         ))
         .into()),

@@ -9,6 +9,7 @@ pub mod draft;
 pub mod end;
 pub mod exit;
 pub mod export;
+pub mod mcp;
 pub mod memory;
 pub mod metrics;
 pub mod output;
