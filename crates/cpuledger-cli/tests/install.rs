@@ -238,7 +238,7 @@ fn the_service_manager_takes_the_units() {
     let text = fs::read_to_string(units.join("cpuledger.service")).expect("a unit");
     assert!(text.contains(&format!("\nExecStart={}/bin/cpuledger serve\n", prefix.display())), "{text}");
     let exposure = format!("--threshold={MOST_EXPOSURE}");
-    for name in ["cpuledger.service", "cpuledger-metrics.service"] {
+    for name in ["cpuledger.service", "cpuledger-metrics.service", "cpuledger-push.service"] {
         for arguments in
             [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]]
         {
