@@ -81,11 +81,9 @@ impl Push {
     /// Pushes at regular times, and a last time at the end.
     fn until(&mut self, ended: &Receiver<()>, every: Duration) {
         let mut next = Instant::now() + every;
-        loop {
-            match ended.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Err(RecvTimeoutError::Timeout) => self.push(),
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
-            }
+        let left = |next: Instant| next.saturating_duration_since(Instant::now());
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(left(next)) {
+            self.push();
             // A machine that was suspended does not make up for it.
             next = (next + every).max(Instant::now());
         }

@@ -32,33 +32,6 @@ pub struct Layers {
     pub from_below: &'static [&'static str],
 }
 
-/// Crates that touch nothing: no file, no clock, no system call. With each, the beginnings of paths that it does not use.
-pub const PURE: &[(&str, &[&str])] = &[
-    ("crates/cpuledger-proc", TOUCHING),
-    ("crates/cpuledger-model", TOUCHING),
-    ("crates/cpuledger-report", TOUCHING),
-    ("crates/cpuledger-view", TOUCHING),
-];
-
-/// The beginnings of paths to what touches files, clocks or the kernel.
-const TOUCHING: &[&str] = &[
-    "cpuledger_names::logins",
-    "cpuledger::facts",
-    "cpuledger::machine",
-    "cpuledger::source::open",
-    "cpuledger::support",
-    "libc",
-    "nix",
-    "rustix",
-    "std::env",
-    "std::fs",
-    "std::net",
-    "std::os",
-    "std::process",
-    "std::thread",
-    "std::time",
-];
-
 /// The orders. A new file belongs to one of these, or gets a place of its own.
 pub const LAYERS: &[Layers] = &[
     Layers {
@@ -680,7 +653,7 @@ mod tests {
         ];
         let imports = imports("a/src/", files).expect("it is Rust");
         assert_eq!(
-            impurities(&imports, TOUCHING),
+            impurities(&imports, crate::purity::TOUCHING),
             [
                 "a/src/lib.rs:3: rustix::fs::stat in a crate that touches nothing",
                 "a/src/lib.rs:2: std::fs in a crate that touches nothing",

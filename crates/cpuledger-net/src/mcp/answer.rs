@@ -71,7 +71,7 @@ impl Tool {
             }
         };
         let mut properties = json!({
-            "since": { "type": "string", "description": format!("Begin of the span: {FORMS}. Without it, as far back as there is.") },
+            "since": { "type": "string", "description": format!("Begin of the span: {FORMS}. Without it, all that the source has: the last minutes, or the whole recording.") },
             "until": { "type": "string", "description": "End of the span, likewise. Without it, the last interval." },
             "source": { "type": "string", "enum": SOURCES.map(|(name, _)| name), "description": "The service has the last minutes. auto, if not stated: the service if it has all of the span, else the recording." },
             "top": { "type": "integer", "minimum": 1, "maximum": MOST_ROWS, "description": format!("Number of rows, {USUAL_ROWS} if not stated. The others are one.") },

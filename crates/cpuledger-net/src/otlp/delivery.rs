@@ -24,8 +24,9 @@ use crate::otlp::target::Target;
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// A receiver that wants more time does not get it.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(600);
-/// No more is read of an answer.
+/// No more is read of an answer, and no more is told of what it says.
 const ANSWER_BYTES: u64 = 64 << 10;
+const TOLD_CHARACTERS: usize = 200;
 
 /// The queue, and what became of requests.
 pub struct Outbox {
@@ -97,7 +98,7 @@ impl Outbox {
     pub fn drain(&self, patience: Duration) {
         let end = Instant::now() + patience;
         let mut queue = self.queue();
-        while queue.len() > 0
+        while !queue.is_empty()
             && let left = end.saturating_duration_since(Instant::now())
             && !left.is_zero()
         {
@@ -276,7 +277,7 @@ fn outcome(status: StatusCode, after: Option<Duration>, body: &[u8]) -> Outcome 
         200..=299 => match Response::decode(body).unwrap_or_default().partial_success {
             Some(partial) => Outcome::Taken(
                 u64::try_from(partial.rejected_data_points).unwrap_or_default(),
-                partial.error_message,
+                partial.error_message.chars().take(TOLD_CHARACTERS).collect(),
             ),
             None => Outcome::Taken(0, String::new()),
         },

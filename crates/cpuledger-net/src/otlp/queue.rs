@@ -39,6 +39,8 @@ pub struct Queue {
     _lock: Option<File>,
     limit_bytes: u64,
     entries: VecDeque<Entry>,
+    /// Of all of them.
+    bytes: u64,
     next: u64,
     dropped: u64,
 }
@@ -60,6 +62,7 @@ impl Queue {
             _lock: None,
             limit_bytes: limit_bytes.min(IN_MEMORY_BYTES),
             entries: VecDeque::new(),
+            bytes: 0,
             next: 1,
             dropped: 0,
         }
@@ -104,6 +107,7 @@ impl Queue {
             folder: Some(folder.to_owned()),
             _lock: Some(lock),
             limit_bytes,
+            bytes: entries.iter().map(|entry| entry.bytes).sum(),
             entries: entries.into(),
             next,
             dropped: 0,
@@ -117,9 +121,14 @@ impl Queue {
         self.entries.len()
     }
 
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// How many bytes they have.
     pub fn bytes(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.bytes).sum()
+        self.bytes
     }
 
     /// How many were dropped, as there was no room.
@@ -142,13 +151,14 @@ impl Queue {
             Err(error) => (Some(Arc::from(body)), Kept::InMemory(error)),
         };
         self.entries.push_back(Entry { number, bytes, body });
+        self.bytes += bytes;
         self.trim_memory();
         kept
     }
 
     /// Drops the oldest until there is room for so many bytes. One request has room always.
     fn make_room(&mut self, bytes: u64) {
-        while !self.entries.is_empty() && self.bytes() + bytes > self.limit_bytes {
+        while !self.entries.is_empty() && self.bytes.saturating_add(bytes) > self.limit_bytes {
             self.drop_at(0);
         }
     }
@@ -163,10 +173,8 @@ impl Queue {
     }
 
     fn drop_at(&mut self, place: usize) {
-        if let Some(entry) = self.entries.remove(place) {
-            self.dropped += 1;
-            self.forget(&entry);
-        }
+        self.dropped += 1;
+        self.remove(place);
     }
 
     /// The oldest, and its bytes. One whose file cannot be read is left out.
@@ -183,12 +191,13 @@ impl Queue {
     /// It is sent, or not to be sent any more. It may have been dropped meanwhile.
     pub fn done(&mut self, entry: &Entry) {
         if let Some(place) = self.entries.iter().position(|own| own.number == entry.number) {
-            self.entries.remove(place);
-            self.forget(entry);
+            self.remove(place);
         }
     }
 
-    fn forget(&self, entry: &Entry) {
+    fn remove(&mut self, place: usize) {
+        let Some(entry) = self.entries.remove(place) else { return };
+        self.bytes -= entry.bytes;
         if let (Some(folder), None) = (&self.folder, &entry.body) {
             // Where it stays, it is sent again by the next run, and counts once all the same.
             let _ = fs::remove_file(folder.join(name_of(entry.number)));
