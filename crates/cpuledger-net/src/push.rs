@@ -36,6 +36,8 @@ pub struct Push {
     series: usize,
     /// Of the last push, CLOCK_REALTIME: times of points never fall.
     last_ns: u64,
+    /// How many intervals that had.
+    intervals: u64,
     /// How many requests were lost before that.
     lost: u64,
 }
@@ -61,6 +63,7 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
         resource: resource(variable)?,
         series,
         last_ns: 0,
+        intervals: 0,
         lost: 0,
     };
     if target.shows_headers() {
@@ -91,16 +94,22 @@ impl Push {
         self.outbox.drain(LAST_REQUEST);
     }
 
-    /// Puts the books as they are into the queue.
+    /// Puts the books as they are into the queue, if there is something new.
     fn push(&mut self) {
         let requests = {
             let mut books = self.shared.books();
             let now = Instant::now();
             books.settle(now);
-            if books.machine().intervals == 0 {
+            let intervals = books.machine().intervals;
+            let is_new = intervals != self.intervals;
+            // That the service is down is news, too.
+            if intervals == 0 || (!is_new && self.shared.own.is_connected()) {
                 return;
             }
-            self.last_ns = self.time_of(&books);
+            self.intervals = intervals;
+            // Where the clock was set back, time goes on all the same.
+            let when = if is_new { books.realtime() } else { SystemTime::now() };
+            self.last_ns = ns(when).max(self.last_ns + 1);
             let figures = self.outbox.figures();
             let lost = self.outbox.lost();
             let with_retired = std::mem::replace(&mut self.lost, lost) != lost;
@@ -109,21 +118,18 @@ impl Push {
             books.visit("push", now);
             if books.machine().capacity_ns > MOST_NS {
                 books.renew(self.series);
+                self.intervals = 0;
             }
             requests
         };
         requests.iter().for_each(|request| self.outbox.push(packed(request)));
     }
+}
 
-    /// The end of the last interval. While no new one comes, and where the clock was set back, time goes on all the same.
-    fn time_of(&self, books: &Books) -> u64 {
-        let ns = |when: SystemTime| {
-            let since = when.duration_since(UNIX_EPOCH).unwrap_or_default();
-            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-        };
-        let end_ns = ns(books.realtime());
-        if end_ns > self.last_ns { end_ns } else { ns(SystemTime::now()).max(self.last_ns + 1) }
-    }
+/// An instant in nanoseconds since 1970.
+fn ns(when: SystemTime) -> u64 {
+    let since = when.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn packed(request: &Request) -> Vec<u8> {
