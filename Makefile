@@ -1,6 +1,8 @@
 # `make` alone says what there is to make.
 
 target := $(or $(CARGO_TARGET_DIR),target)
+# Built with all tests: for a package alone cargo would build much once more, with fewer features.
+matrix := $(target)/debug/cpuledger-vm
 not_run := $(abspath $(target))/tests-not-run
 
 # Packages of which `make test` runs the tests from outside, too. Of the whole workspace, so that cargo builds nothing twice with other features.
@@ -70,14 +72,14 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --locked --no-fail-fast
 	scripts/check-noop-build
 	-@scripts/install-packages vm
-	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible --machine two-cpus --short
+	$(matrix) --if-possible --machine two-cpus --short
 	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
 test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP (root; over 700 MB below target/, and Go)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --package cpuledger-export --test clients --test fleet --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --locked
 	cargo build --package cpuledger-cli --package cpuledger-net --locked
 	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --package cpuledger-cli --test push_collector_root --test mcp_root --locked
 	@scripts/tests-not-run $(not_run)
@@ -101,7 +103,8 @@ soak-service: ## three hostile users and a storm of forks against a service in 2
 
 vm: ## run the privileged tests on the kernels of distributions, under emulation (writes docs/kernels.md)
 	@scripts/install-packages build test vm
-	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --write $(VM)
+	cargo test --workspace --quiet --locked --no-run
+	$(matrix) --write $(VM)
 
 kernel: ## build, boot, test and measure Linux 6.12 without and with kernel/series (needs a network; writes docs/kernel-series.md)
 	@scripts/install-packages kernel

@@ -175,7 +175,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__export)
-            opts="-o -v -h --output --format --since --until --verbose --help"
+            opts="-o -v -h --output --to --format --since --until --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -192,6 +192,13 @@ _cpuledger() {
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
                     fi
                     return 0
                     ;;
@@ -706,7 +713,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__report)
-            opts="-v -h --since --until --by --top --format --output --compare --verbose --help"
+            opts="-v -h --since --until --by --top --format --output --compare --fleet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -752,6 +759,13 @@ _cpuledger() {
                     return 0
                     ;;
                 --compare)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --fleet)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace

@@ -33,7 +33,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Sum
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Serve the books to Prometheus, as counters by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
@@ -128,6 +128,7 @@ csv-safe\t''
 html\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file; a failed run leaves no partial file' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l fleet -d 'Ask the exports of many machines, by DuckDB, which has to be installed: a directory or s3://BUCKET/PREFIX' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
@@ -146,6 +147,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l socket -d 'T
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -f -a "(__fish_complete_directories)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l to -d 'Where the tables go: a directory, `s3://BUCKET/PREFIX`, or the `https://` address of a folder of a WebDAV server' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
 arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
 csv\t'CSV with a header'
@@ -163,7 +165,7 @@ unit\t'Unit of systemd'
 container\t'Container'
 pod\t'Pod of Kubernetes'
 image\t'Image of the container'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l series -d 'Number of series in a dimension, beside `other`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l series -d 'Maximum number of named series in a dimension, not counting `other`' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l web-config -d 'TLS and passwords, in the format of Prometheus\' exporters; read again when it changes' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
@@ -212,7 +214,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "metrics" -d 'Serve the books to Prometheus, as counters by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'

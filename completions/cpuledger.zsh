@@ -101,6 +101,7 @@ _arguments "${_arguments_options[@]}" : \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
 '--output=[Write to this file; a failed run leaves no partial file]:FILE:_files' \
 '(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A::A:' \
+'(--compare --output)--fleet=[Ask the exports of many machines, by DuckDB, which has to be installed\: a directory or s3\://BUCKET/PREFIX]:WHERE:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
@@ -141,6 +142,7 @@ ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
 _arguments "${_arguments_options[@]}" : \
 '-o+[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
 '--output=[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
+'--to=[Where the tables go\: a directory, \`s3\://BUCKET/PREFIX\`, or the \`https\://\` address of a folder of a WebDAV server]:WHERE:' \
 '--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
 arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
 csv\:"CSV with a header"
@@ -165,7 +167,7 @@ unit\:"Unit of systemd"
 container\:"Container"
 pod\:"Pod of Kubernetes"
 image\:"Image of the container"))' \
-'--series=[Number of series in a dimension, beside \`other\`]:N:' \
+'--series=[Maximum number of named series in a dimension, not counting \`other\`]:N:' \
 '--web-config=[TLS and passwords, in the format of Prometheus'\'' exporters; read again when it changes]:FILE:_files' \
 '--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -325,7 +327,7 @@ _cpuledger_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
-'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
+'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
 'mcp:Answer questions of programs that speak the Model Context Protocol' \
 'ps:List tasks once, with the options of procps'\'' ps' \
@@ -354,7 +356,7 @@ _cpuledger__subcmd__help_commands() {
 'serve:Keep one ledger for all readers of this machine' \
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
-'metrics:Serve the books to Prometheus, as counters by command, user, unit and container' \
+'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
 'mcp:Answer questions of programs that speak the Model Context Protocol' \
 'ps:List tasks once, with the options of procps'\'' ps' \

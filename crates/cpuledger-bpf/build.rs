@@ -2,18 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks};
-use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::btf::{Btf, BtfKind, BtfType};
+use libbpf_rs::{Linker, libbpf_sys};
 
 /// The BPF objects, each a `.bpf.c` of its own.
 const OBJECTS: [&str; 7] = ["walk", "walk_slim", "lifecycle", "ledger", "inspect", "status", "programs"];
 
 /// `v3` is understood by every kernel since 5.1; warnings are errors. Constants of `abi.h` are enumerators, which newer clangs (21) do not
 /// like to see compared with those of another enumeration, or with an `int`.
-const CLANG_ARGUMENTS: [&str; 8] = [
+const CLANG_ARGUMENTS: [&str; 13] = [
+    "-target",
+    "bpf",
+    "-g",
+    "-O2",
+    "-fno-stack-protector",
     "-mcpu=v3",
     "-Wall",
     "-Wextra",
@@ -41,13 +48,9 @@ impl ParseCallbacks for PlainRecords {
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=bpf");
+    let headers = write_headers(&out);
     for object in OBJECTS {
-        SkeletonBuilder::new()
-            .source(Path::new("bpf").join(format!("{object}.bpf.c")))
-            .obj(out.join(format!("{object}.bpf.o")))
-            .clang_args(CLANG_ARGUMENTS)
-            .build()
-            .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c does not compile: {error:#}"));
+        compile(object, &headers, &out);
     }
     write_kernel_types(&out);
     bindgen::Builder::default()
@@ -62,6 +65,40 @@ fn main() {
         .expect("they are plain C")
         .write_to_file(out.join("abi.rs"))
         .expect("OUT_DIR is writable");
+}
+
+/// Writes the headers of libbpf, `bpf/*.h`. Returns the folder to include.
+fn write_headers(out: &Path) -> PathBuf {
+    let folder = out.join("include");
+    fs::create_dir_all(folder.join("bpf")).expect("OUT_DIR is writable");
+    for (name, text) in libbpf_sys::API_HEADERS {
+        fs::write(folder.join("bpf").join(name), text).expect("OUT_DIR is writable");
+    }
+    folder
+}
+
+/// Compiles `bpf/OBJECT.bpf.c` to `OBJECT.bpf.o`. The linker of libbpf merges equal types, and leaves out what only a debugger reads.
+fn compile(object: &str, headers: &Path, out: &Path) {
+    let source = Path::new("bpf").join(format!("{object}.bpf.c"));
+    let compiled = out.join(format!("{object}.compiled.o"));
+    let clang = Command::new("clang")
+        .args(CLANG_ARGUMENTS)
+        .arg("-I")
+        .arg(headers)
+        .arg("-c")
+        .arg(&source)
+        .arg("-o")
+        .arg(&compiled)
+        .output()
+        .unwrap_or_else(|error| panic!("clang cannot be run ({error}): install clang"));
+    let said = String::from_utf8_lossy(&clang.stderr);
+    assert!(clang.status.success(), "{} does not compile:\n{said}", source.display());
+    let link = || {
+        let mut linker = Linker::new(out.join(format!("{object}.bpf.o")))?;
+        linker.add_file(&compiled)?;
+        linker.link()
+    };
+    link().unwrap_or_else(|error| panic!("{} cannot be linked: {error}", compiled.display()));
 }
 
 /// The names of all types that the objects name, for `src/btf.rs`: those of the kernel are among them.
@@ -84,5 +121,5 @@ fn write_kernel_types(out: &Path) {
     }
     let (count, names) = (names.len(), names.into_iter().collect::<Vec<_>>());
     let text = format!("const KERNEL_TYPES: [&str; {count}] = {names:?};\n");
-    std::fs::write(out.join("kernel_types.rs"), text).expect("OUT_DIR is writable");
+    fs::write(out.join("kernel_types.rs"), text).expect("OUT_DIR is writable");
 }

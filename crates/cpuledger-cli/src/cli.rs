@@ -72,7 +72,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// Serve the books to Prometheus, as counters by command, user, unit and container
+    /// Export CPU time to Prometheus by command, user, unit and container
     #[command(disable_help_flag = true)]
     Metrics {
         /// Options of the program `cpuledger-net`; `cpuledger metrics --help` lists them

@@ -99,6 +99,55 @@ fn it_is_beside_cpuledger_or_in_libexec_and_nowhere_else() {
     }
 }
 
+/// A shell stands for Python.
+#[test]
+fn a_report_of_a_fleet_becomes_a_script() {
+    let installed = Installed::new();
+    let report = |python: &str| {
+        let mut command = Command::new(installed.place("bin/cpuledger"));
+        command.args([
+            "report",
+            "--fleet",
+            "s3://b/a b",
+            "--by",
+            "unit",
+            "--since",
+            "@1600000000",
+            "--top",
+            "7",
+        ]);
+        command.env("CPULEDGER_PYTHON", python).output().expect("it runs")
+    };
+    let output = report("/bin/sh");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("libexec/cpuledger/fleet/ask.py") && said.lines().count() == 1, "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let place = "libexec/cpuledger/fleet/ask.py";
+    installed.add(place, PRINT);
+    let output = report("/bin/sh");
+    let words = [
+        "--tables",
+        "s3://b/a b",
+        "--format",
+        "text",
+        "--limit",
+        "7",
+        "--since",
+        "2020-09-13T12:26:40",
+        "units",
+    ];
+    let words: String = words.iter().map(|word| format!("<{word}>\n")).collect();
+    let expected = format!("{}\n{words}", installed.place(place).display());
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stdout).as_ref(), output.status.code()),
+        (&*expected, Some(7))
+    );
+    let output = report("/nonexistent/python");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("CPULEDGER_PYTHON") && said.lines().count() == 1, "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+}
+
 #[test]
 fn one_that_cannot_run_is_an_error() {
     let installed = Installed::new();
@@ -120,7 +169,10 @@ fn the_help_is_that_of_the_program() {
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     let help = of(&Path::new(cpuledger).with_file_name("cpuledger-export"), &["--help"]);
-    assert!(help.contains("Usage: cpuledger export [OPTIONS] --output <DIR> [DIR|FILE]"), "{help}");
+    assert!(
+        help.contains("Usage: cpuledger export [OPTIONS] <--output <DIR>|--to <WHERE>> [DIR|FILE]"),
+        "{help}"
+    );
     for arguments in [&["export", "--help"][..], &["help", "export"], &["-v", "export", "--help"]] {
         assert_eq!(of(Path::new(cpuledger), arguments), help, "{arguments:?}");
     }

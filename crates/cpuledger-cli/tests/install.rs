@@ -9,10 +9,12 @@ use std::process::{Command, Output};
 use cpuledger_load::{with_export, with_net};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 32] = [
+const INSTALLED: [&str; 47] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
+    "usr/lib/systemd/system/cpuledger-export.service",
+    "usr/lib/systemd/system/cpuledger-export.timer",
     "usr/lib/systemd/system/cpuledger-metrics.service",
     "usr/lib/systemd/system/cpuledger-push.service",
     "usr/lib/systemd/system/cpuledger.service",
@@ -21,6 +23,19 @@ const INSTALLED: [&str; 32] = [
     "usr/lib/tmpfiles.d/cpuledger.conf",
     "usr/libexec/cpuledger/cpuledger-export",
     "usr/libexec/cpuledger/cpuledger-net",
+    "usr/libexec/cpuledger/fleet/ask.py",
+    "usr/libexec/cpuledger/fleet/clickhouse.sql",
+    "usr/libexec/cpuledger/fleet/clickhouse_load.sql",
+    "usr/libexec/cpuledger/fleet/cpu_time.sql",
+    "usr/libexec/cpuledger/fleet/queries/commands.sql",
+    "usr/libexec/cpuledger/fleet/queries/compare.sql",
+    "usr/libexec/cpuledger/fleet/queries/cost.sql",
+    "usr/libexec/cpuledger/fleet/queries/gaps.sql",
+    "usr/libexec/cpuledger/fleet/queries/hosts.sql",
+    "usr/libexec/cpuledger/fleet/queries/pods.sql",
+    "usr/libexec/cpuledger/fleet/queries/units.sql",
+    "usr/libexec/cpuledger/fleet/queries/users.sql",
+    "usr/libexec/cpuledger/fleet/queries/who.sql",
     "usr/share/bash-completion/completions/cpuledger",
     "usr/share/bash-completion/completions/ptop",
     "usr/share/fish/vendor_completions.d/cpuledger.fish",
@@ -103,7 +118,8 @@ fn every_file_comes_and_goes() {
     assert_eq!(files(folder.path()), expected);
     for name in INSTALLED.iter().filter(|name| **name != "usr/bin/ptop") {
         let mode = fs::metadata(place(name)).expect("it is there").permissions().mode();
-        let is_program = ["usr/bin", "usr/libexec"].iter().any(|folder| name.starts_with(folder));
+        let in_bin = ["usr/bin", "usr/libexec"].iter().any(|folder| name.starts_with(folder));
+        let is_program = in_bin && !name.ends_with(".sql");
         let expected = if is_program { 0o755 } else { 0o644 };
         assert_eq!(mode & 0o777, expected, "{name}");
     }
@@ -137,13 +153,14 @@ fn what_is_not_built_is_not_installed() {
     assert!(said.contains("cpuledger-export is not among it") && said.contains("`make all`"), "{said}");
     assert!(said.contains("cpuledger-net is not among it"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let further = [
-        export,
-        "usr/libexec/cpuledger/cpuledger-net",
-        "usr/lib/systemd/system/cpuledger-metrics.service",
-        "usr/lib/systemd/system/cpuledger-push.service",
-    ];
-    let expected = INSTALLED.iter().filter(|name| !further.contains(name)).map(ToString::to_string);
+    let is_further = |name: &str| {
+        name == export
+            || name.ends_with("/cpuledger-net")
+            || name.contains("system/cpuledger-export.")
+            || name.ends_with("/cpuledger-metrics.service")
+            || name.ends_with("/cpuledger-push.service")
+    };
+    let expected = INSTALLED.iter().filter(|name| !is_further(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.
     make(&words("install", &root, "/usr"));
@@ -235,17 +252,26 @@ fn the_service_manager_takes_the_units() {
     line.push(format!("SYSCONFDIR={}", folder.path().join("etc").display()));
     make(&line);
     let units = prefix.join("lib/systemd/system");
-    let text = fs::read_to_string(units.join("cpuledger.service")).expect("a unit");
-    assert!(text.contains(&format!("\nExecStart={}/bin/cpuledger serve\n", prefix.display())), "{text}");
     let exposure = format!("--threshold={MOST_EXPOSURE}");
-    for name in ["cpuledger.service", "cpuledger-metrics.service", "cpuledger-push.service"] {
+    for (unit, beside, command) in [
+        ("cpuledger.service", "cpuledger.socket", "serve"),
+        ("cpuledger-metrics.service", "cpuledger.socket", "metrics"),
+        ("cpuledger-push.service", "cpuledger.socket", "push"),
+        ("cpuledger-export.service", "cpuledger-export.timer", "export"),
+    ] {
+        let service = units.join(unit);
+        let text = fs::read_to_string(&service).expect("a unit");
+        assert!(
+            text.contains(&format!("\nExecStart={}/bin/cpuledger {command}", prefix.display())),
+            "{text}"
+        );
         for arguments in
             [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]]
         {
             let mut command = Command::new("systemd-analyze");
-            command.args(arguments).arg(units.join(name));
+            command.args(arguments).arg(&service);
             if arguments[0] == "verify" {
-                command.arg(units.join("cpuledger.socket"));
+                command.arg(units.join(beside));
             }
             let output = command.output().expect("it runs");
             let said = String::from_utf8_lossy(&output.stderr);

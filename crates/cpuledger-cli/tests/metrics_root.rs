@@ -73,6 +73,38 @@ fn every_scrape_balances_and_a_storm_has_its_name_root() {
 }
 
 #[test]
+fn every_scrape_balances_while_series_come_and_go_root() {
+    let service = Service::start("");
+    let metrics = Metrics::start(&service.socket(), &["--series", "1"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut before = metrics.scrape("test");
+    let label = "by=\"command\"";
+    for number in 0..4_u32 {
+        let program = folder.path().join(format!("name{number}"));
+        fs::copy("/bin/true", &program).expect("a copy");
+        // Each uses twice as long as the one before, so it takes the only series from it.
+        let seconds = Some(1 << number);
+        let plan = StormPlan { exec: Some(program), seconds, ..StormPlan::default() };
+        let storm = Storm::start(&plan).expect("it starts");
+        for scrape in 0..(10 << number) {
+            std::thread::sleep(Duration::from_millis(110));
+            let samples = metrics.scrape("test");
+            samples.assert_balance(&DIMENSIONS);
+            samples.assert_follows(&before);
+            if number > 0 || scrape > 3 {
+                let grown = samples.growth(&before, "cpuledger_cpu_seconds_total", label);
+                let attributed = samples.growth(&before, "cpuledger_attributed_seconds_total", "");
+                assert_eq!(grown, attributed);
+            }
+            before = samples;
+        }
+        storm.stop().expect("it ends");
+    }
+    assert!(before.sum("cpuledger_departed_cpu_seconds", label) > 0, "none has left: {before:?}");
+    assert_eq!(before.sum("cpuledger_unbalanced_intervals_total", ""), 0);
+}
+
+#[test]
 fn time_without_a_service_is_unattributed_and_no_counter_falls_root() {
     let mut service = Service::start("");
     let metrics = Metrics::start(&service.socket(), &[]);
@@ -127,6 +159,15 @@ fn formats_are_negotiated_and_foreign_requests_refused_root() {
 fn slow_and_many_callers_hold_nobody_up_root() {
     let service = Service::start("");
     let metrics = Metrics::start(&service.socket(), &[]);
+    // They ask, and never read the answer.
+    let deaf: Vec<TcpStream> = (0..300)
+        .map(|number| {
+            let mut stream = TcpStream::connect(metrics.address).expect("it listens");
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {number}\r\n\r\n");
+            let _ = stream.write_all(request.repeat(20).as_bytes());
+            stream
+        })
+        .collect();
     let slow: Vec<TcpStream> = (0..600)
         .map(|_| {
             let mut stream = TcpStream::connect(metrics.address).expect("it listens");
@@ -152,7 +193,7 @@ fn slow_and_many_callers_hold_nobody_up_root() {
         })
         .collect();
     callers.into_iter().for_each(|caller| caller.join().expect("all are answered"));
-    drop(slow);
+    drop((deaf, slow));
     let samples = metrics.scrape("honest");
     samples.assert_balance(&DIMENSIONS);
     let resident = samples.sum("process_resident_memory_bytes", "") / 1_000_000_000;

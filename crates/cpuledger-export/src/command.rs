@@ -17,8 +17,9 @@ use cpuledger_recording::{Gap, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::destination::Destination;
 use crate::error::Error;
-use crate::export::export;
+use crate::export::export_to;
 use crate::format::Format;
 use crate::options::Options;
 use crate::progress::Progress;
@@ -59,6 +60,7 @@ fn format(name: FormatName) -> Format {
 /// Writes the tables.
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let span = span(arguments)?;
+    let to = destination(arguments)?;
     let usual = || place::usual().ok_or_else(|| Failure::Usage("name a recording: there is no home".into()));
     let path = match &arguments.recording {
         Some(path) => path.clone(),
@@ -77,7 +79,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let progress = &progress;
             scope.spawn(move || show(progress, &is_done));
         }
-        let result = export(&path, &arguments.output, &options, &progress);
+        let result = export_to(&path, &to, &options, &progress);
         drop(done);
         result
     });
@@ -98,6 +100,16 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         anyhow::bail!("the export is not whole: some of the recording cannot be read");
     }
     Ok(())
+}
+
+fn destination(arguments: &Arguments) -> Result<Destination, Failure> {
+    match (&arguments.output, &arguments.to) {
+        (Some(folder), _) => Ok(Destination::Folder(folder.clone())),
+        (None, Some(text)) => {
+            Destination::parse(text).map_err(|sentence| Failure::Usage(format!("--to: {sentence}")))
+        }
+        (None, None) => Err(Failure::Usage("where to? Write --to DIR or --to s3://BUCKET/PREFIX".into())),
+    }
 }
 
 fn span(arguments: &Arguments) -> anyhow::Result<Span> {

@@ -21,6 +21,14 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A store of objects.
+    #[error("{store}: {sentence}")]
+    Store {
+        /// Its address.
+        store: String,
+        /// What went wrong, and what helps.
+        sentence: String,
+    },
     /// The directory has tables of another tier: sums over both would count the same time twice.
     #[error("{}: it has intervals of the tier {found}, and these are of {wanted}: export them to another directory", path.display())]
     OtherTier {

@@ -7,6 +7,7 @@ use std::thread;
 
 use cpuledger_recording::{Place, Recording};
 
+use crate::destination::Destination;
 use crate::error::Error;
 use crate::options::Options;
 use crate::output::{Output, Plan};
@@ -18,11 +19,24 @@ use crate::summary::Summary;
 /// Segments at a time, at most: each takes up to some hundred megabytes.
 const MOST_THREADS: usize = 4;
 
-/// Writes the segments of a recording as tables, but for the one that a writer has. What is there already is not written again.
+/// Writes the segments of a recording as tables in a directory, but for the one that a writer has. What is there already is not written again.
 ///
 /// # Errors
 /// When the recording cannot be read, the output not be written, or the export was asked to end. Files are whole or not there.
 pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) -> Result<Summary, Error> {
+    export_to(from, &Destination::Folder(to.into()), options, progress)
+}
+
+/// Likewise, to a directory or a store of objects.
+///
+/// # Errors
+/// Likewise; and when the store cannot be reached, or refuses access.
+pub fn export_to(
+    from: &Path,
+    to: &Destination,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Summary, Error> {
     let mut recording = Recording::open(from)?;
     let places = recording.select(&options.span);
     let (losses, gaps) = recording.missing(&options.span)?;
@@ -43,7 +57,8 @@ pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) ->
     let segments = parts.iter().map(|part| part.name().file.segment.clone()).collect();
     let plan = Plan { segments, tiers: recording.ids() };
     drop(recording);
-    let output = Output::open(to, rights)?;
+    let days = parts.iter().flat_map(Part::days).collect();
+    let output = Output::open(to, rights, &days)?;
     let (mut wanted, mut intervals) = (Vec::new(), 0);
     for mut part in parts {
         part.leave_out(&output.taken(part.name(), &plan));

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// What names of unfinished files begin with. Readers of such folders leave out what begins with a point.
+pub(crate) const UNFINISHED: &str = ".cpuledger-";
+
 /// What the name of a file ends with that has a part of its segment only.
 const PART: &str = "-part";
 

@@ -1,30 +1,42 @@
 //! Where the files of an export are, and how each comes to its name.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::civil::Date;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
+use crate::destination::Destination;
 use crate::error::Error;
-use crate::file_name::{FileName, SegmentId, in_path, is_of_older_version};
+use crate::file_name::{FileName, SegmentId, UNFINISHED, in_path, is_of_older_version};
 use crate::rights::Rights;
 use crate::schema::Table;
+use crate::store::Store;
 
-/// What names of unfinished files begin with. Readers of such folders leave out what begins with a point.
-const UNFINISHED: &str = ".cpuledger-";
+/// Where files are until a store of objects has them, unless `TMPDIR` says it: it is on a disk, as `/tmp` often is not.
+const DRAFTS: &str = "/var/tmp";
 
-/// The directory of an export, which no other export writes to.
+/// The tables of an export.
 #[derive(Debug)]
 pub(crate) struct Output {
-    path: PathBuf,
+    target: Target,
     rights: Rights,
-    /// What it had at the begin.
+    /// What they had at the begin.
     there: Vec<There>,
-    _lock: File,
+}
+
+/// Where they are.
+#[derive(Debug)]
+enum Target {
+    /// A directory that no other export writes to.
+    Folder { path: PathBuf, _lock: File },
+    /// Two exports of one recording write the same objects, so there is no lock.
+    Store(Arc<Store>),
 }
 
 /// A file of an earlier export.
@@ -71,8 +83,18 @@ fn folder_of_host(host: &[u8]) -> String {
 }
 
 impl Output {
-    /// Makes the directory where it is missing, and removes what an export that was killed has left.
-    pub(crate) fn open(path: &Path, rights: Rights) -> Result<Output, Error> {
+    /// Makes the directory where it is missing, and removes what an export that was killed has left. Of a store of objects, it looks at the
+    /// folders of these machines and days, and at those of the days beside them.
+    pub(crate) fn open(
+        to: &Destination,
+        rights: Rights,
+        days: &BTreeSet<(Vec<u8>, Date)>,
+    ) -> Result<Output, Error> {
+        if let Some(store) = Store::open(to)? {
+            let there = look_into(&store, days)?;
+            return Ok(Output { target: Target::Store(Arc::new(store)), rights, there });
+        }
+        let Destination::Folder(path) = to else { unreachable!("what is no store is a directory") };
         rights.make(path).map_err(Error::of(path))?;
         let lock = File::open(path).map_err(Error::of(path))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -81,7 +103,15 @@ impl Output {
             Err(error) => return Err(Error::of(path)(error.into())),
         }
         let there = look_through(path)?;
-        Ok(Output { path: path.into(), rights, there, _lock: lock })
+        Ok(Output { target: Target::Folder { path: path.into(), _lock: lock }, rights, there })
+    }
+
+    /// As the command line has it.
+    fn name(&self) -> PathBuf {
+        match &self.target {
+            Target::Folder { path, .. } => path.clone(),
+            Target::Store(store) => store.name().into(),
+        }
     }
 
     /// Whether all tables have this segment of that day, in a file that has all of it.
@@ -118,7 +148,7 @@ impl Output {
         let of_boot =
             |there: &&There| there.host == host && there.name.segment.boot == name.file.segment.boot;
         for There { name: there, .. } in self.there.iter().filter(of_boot) {
-            let (own, path) = (&name.file.segment, || self.path.clone());
+            let (own, path) = (&name.file.segment, || self.name());
             if there.segment == *own {
                 // A copy of the recording that was written on has another segment of that number.
                 let (whole_ms, part_ms) = (&name.segment_ms, &there.span_ms);
@@ -142,22 +172,71 @@ impl Output {
     /// A file without its name.
     pub(crate) fn create(&self, table: Table, date: Date, name: &Name) -> Result<Unfinished, Error> {
         let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
-        let folder = self.path.join(table.name()).join(&date).join(&host);
-        self.rights.make(&folder).map_err(Error::of(&folder))?;
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix(UNFINISHED).permissions(self.rights.of_file());
-        let file = builder.tempfile_in(&folder).map_err(Error::of(&folder))?;
-        self.rights.give(file.path()).map_err(Error::of(file.path()))?;
         let is_instead = |there: &&There| {
             (there.table, &there.date, &there.host) == (table, &date, &host)
                 && there.name.segment == name.file.segment
                 && there.name.ending == name.file.ending
                 && there.name != name.file
         };
-        let instead = self.there.iter().filter(is_instead).map(|there| folder.join(there.name.text()));
-        let instead = instead.collect();
-        Ok(Unfinished { file, to: folder.join(name.file.text()), instead })
+        let instead = self.there.iter().filter(is_instead).map(|there| there.name.text());
+        let below = format!("{}/{date}/{host}", table.name());
+        let draft = match &self.target {
+            Target::Folder { path, .. } => self.draft_in(&path.join(&below), &name.file, instead)?,
+            Target::Store(store) => {
+                let folder = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from(DRAFTS), PathBuf::from);
+                Draft::Nameless {
+                    file: tempfile::tempfile_in(&folder).map_err(Error::of(&folder))?,
+                    store: Arc::clone(store),
+                    to: format!("{below}/{}", name.file.text()),
+                    instead: instead.map(|name| format!("{below}/{name}")).collect(),
+                }
+            }
+        };
+        Ok(Unfinished(draft))
     }
+
+    fn draft_in(
+        &self,
+        folder: &Path,
+        name: &FileName,
+        instead: impl Iterator<Item = String>,
+    ) -> Result<Draft, Error> {
+        self.rights.make(folder).map_err(Error::of(folder))?;
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix(UNFINISHED).permissions(self.rights.of_file());
+        let file = builder.tempfile_in(folder).map_err(Error::of(folder))?;
+        self.rights.give(file.path()).map_err(Error::of(file.path()))?;
+        let instead = instead.map(|name| folder.join(name)).collect();
+        Ok(Draft::Hidden { file, to: folder.join(name.text()), instead })
+    }
+}
+
+/// The objects of these machines and days, and of the days beside them: an interval of another recording may have begun there.
+fn look_into(store: &Store, days: &BTreeSet<(Vec<u8>, Date)>) -> Result<Vec<There>, Error> {
+    let mut all = Vec::new();
+    let mut folders = BTreeSet::new();
+    for (host, day) in days {
+        for day in [day.yesterday().ok(), Some(*day), day.tomorrow().ok()].into_iter().flatten() {
+            folders.insert((folder_of_date(day), folder_of_host(host)));
+        }
+    }
+    for (date, host) in &folders {
+        for table in Table::ALL {
+            let folder = format!("{}/{date}/{host}", table.name());
+            for text in store.names_in(&folder)? {
+                if text.starts_with(UNFINISHED) {
+                    store.remove(&format!("{folder}/{text}"))?;
+                } else if let Some(name) = FileName::read(&text) {
+                    all.push(There { table, date: date.clone(), host: host.clone(), name });
+                } else if is_of_older_version(&text) {
+                    return Err(Error::OlderNames {
+                        path: format!("{}/{folder}/{text}", store.name()).into(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The files of all tables. What an export that was killed has left is removed.
@@ -202,39 +281,60 @@ fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// A file that is being written. Dropped, it is removed.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
-    file: NamedTempFile,
-    to: PathBuf,
-    /// Files of the same segment that it takes the place of.
-    instead: Vec<PathBuf>,
+pub(crate) struct Unfinished(Draft);
+
+#[derive(Debug)]
+enum Draft {
+    /// In its folder, by a name that readers leave out. `instead`: files of the same segment that it takes the place of.
+    Hidden { file: NamedTempFile, to: PathBuf, instead: Vec<PathBuf> },
+    /// In no folder: nothing is left of it after a kill.
+    Nameless { file: File, store: Arc<Store>, to: String, instead: Vec<String> },
 }
 
 impl Unfinished {
+    /// Where it is going to be, for errors.
     pub(crate) fn path(&self) -> &Path {
-        &self.to
+        match &self.0 {
+            Draft::Hidden { to, .. } => to,
+            Draft::Nameless { to, .. } => Path::new(to),
+        }
     }
 
-    /// Where it is until then.
-    pub(crate) fn unfinished_path(&self) -> &Path {
-        self.file.path()
+    /// Where it is until then, if it has a name there.
+    pub(crate) fn unfinished_path(&self) -> Option<&Path> {
+        match &self.0 {
+            Draft::Hidden { file, .. } => Some(file.path()),
+            Draft::Nameless { .. } => None,
+        }
     }
 
     /// A second descriptor of it.
     pub(crate) fn file(&self) -> io::Result<File> {
-        self.file.as_file().try_clone()
+        match &self.0 {
+            Draft::Hidden { file, .. } => file.as_file().try_clone(),
+            Draft::Nameless { file, .. } => file.try_clone(),
+        }
     }
 
-    /// Gives it its name, once all of it is on the disk. No reader ever sees the rows of a segment twice.
-    pub(crate) fn publish(self) -> Result<(), Error> {
-        let Unfinished { file, to, instead } = self;
-        file.as_file().sync_all().map_err(Error::of(&to))?;
-        for path in instead {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::of(&path)(error)),
-                _ => {}
+    /// Gives it its name, once all of it is on the disk or in the store. No reader ever sees the rows of a segment twice.
+    pub(crate) fn publish(self, is_stopped: impl Fn() -> bool) -> Result<(), Error> {
+        match self.0 {
+            Draft::Hidden { file, to, instead } => {
+                file.as_file().sync_all().map_err(Error::of(&to))?;
+                for path in instead {
+                    match fs::remove_file(&path) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                            return Err(Error::of(&path)(error));
+                        }
+                        _ => {}
+                    }
+                }
+                file.persist(&to).map_err(|error| Error::of(&to)(error.error))?;
+                Ok(())
+            }
+            Draft::Nameless { mut file, store, to, instead } => {
+                store.put(&mut file, &to, &instead, is_stopped)
             }
         }
-        file.persist(&to).map_err(|error| Error::of(&to)(error.error))?;
-        Ok(())
     }
 }

@@ -289,12 +289,33 @@ const NAMED: &[ColumnInfo] = &[
     ),
     column(
         U | X,
+        "cgroup",
+        Text,
+        Named(Column::PATH),
+        "Path of the cgroup in the hierarchy by which CPU time is divided; absent: not known.",
+    ),
+    column(
+        U | X,
+        "unit",
+        Text,
+        Named(Column::UNIT),
+        "Unit of systemd or, outside of units, the slice; absent: not known.",
+    ),
+    column(
+        U | X,
         "container",
         Text,
         Named(Column::CONTAINER),
         "Container, by the name that its runtime has for it.",
     ),
     column(U | X, "container_id", Text, Named(Column::CONTAINER_ID), "Id of the container."),
+    column(
+        U | X,
+        "nameless",
+        Text,
+        Named(Column::NAMELESS),
+        "Why the container has no name; its image and pod are not known then.",
+    ),
     column(U | X, "image", Text, Named(Column::IMAGE), "Image of the container."),
     column(U | X, "pod", Text, Named(Column::POD), "Pod of the container."),
     column(U | X, "namespace", Text, Named(Column::NAMESPACE), "Kubernetes namespace of the pod."),
@@ -456,8 +477,7 @@ pub(crate) fn wanted() -> Wanted {
     });
     let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];
     // What says which cgroup a row is in, and what the path tells of one without names.
-    let cgroups =
-        [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::NAMELESS];
+    let cgroups = [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH_REST];
     let columns: Vec<Column> = figures.chain(flags).chain(cgroups).collect();
     let sections: Vec<Section> =
         Table::ALL.map(Table::section).into_iter().chain([Section::Cgroups]).collect();

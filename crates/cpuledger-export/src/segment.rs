@@ -141,6 +141,11 @@ impl Part {
         }
     }
 
+    /// The days that it has files of, each with the machine.
+    pub(crate) fn days(&self) -> impl Iterator<Item = (Vec<u8>, Date)> {
+        self.dates.iter().map(|date| (self.name.host.clone(), *date))
+    }
+
     pub(crate) fn intervals(&self) -> u64 {
         self.places.len() as u64
     }
@@ -181,8 +186,13 @@ impl Part {
         let files = files.collect::<Result<Vec<Unfinished>, Error>>()?;
         summary.files = files.len() as u64;
         for file in files {
-            progress.drop_unfinished(file.unfinished_path());
-            file.publish()?;
+            if progress.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            if let Some(path) = file.unfinished_path() {
+                progress.drop_unfinished(path);
+            }
+            file.publish(|| progress.is_stopped())?;
         }
         Ok(summary)
     }
@@ -199,7 +209,7 @@ impl Part {
             let mut files = Vec::new();
             for table in Table::ALL {
                 let file = output.create(table, date, &self.name)?;
-                progress.add_unfinished(file.unfinished_path());
+                file.unfinished_path().into_iter().for_each(|path| progress.add_unfinished(path));
                 let writer = file.file().and_then(|own| Writer::new(self.format, table, own));
                 let writer = writer.map_err(Error::of(file.path()))?;
                 let rows = Rows::new(table, self.name.file.segment.recording, has_one_dictionary);

@@ -1,17 +1,15 @@
 //! Rows of a table, made of frames.
 
-use std::collections::HashMap;
-
 use arrow_array::RecordBatch;
 use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::Int32Type;
 use arrow_schema::ArrowError;
 use cpuledger_model::frame::{Column, Frame, Kind, Section};
-use cpuledger_model::framing::{self, CgroupIds, CgroupNames};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::Entry;
 
 use crate::builder::Builder;
+use crate::cgroups::Cgroups;
 use crate::names::Names;
 use crate::schema::{self, ColumnInfo, Origin, Table};
 
@@ -40,7 +38,7 @@ impl Rows {
     /// Adds the rows of an interval.
     pub(crate) fn add(&mut self, frame: &Frame, entry: &Entry) {
         let rows = frame.table(self.table.section()).len();
-        let cgroups = cgroups_of(frame, self.table);
+        let cgroups = Cgroups::of(frame, self.table);
         for (column, builder) in &mut self.columns {
             match (column.origin, builder.texts()) {
                 (Origin::Recording, Some((keys, names))) => {
@@ -59,7 +57,7 @@ impl Rows {
     pub(crate) fn add_names(&mut self, frame: &Frame) {
         let section = self.table.section();
         let rows = frame.table(section).len();
-        let cgroups = cgroups_of(frame, self.table);
+        let cgroups = Cgroups::of(frame, self.table);
         for (column, builder) in &mut self.columns {
             let Some((_, names)) = builder.texts() else { continue };
             if column.origin == Origin::Recording {
@@ -130,27 +128,10 @@ fn add_unless(builder: &mut Builder, column: Column, unless: Column, frame: &Fra
     );
 }
 
-/// What the cgroups of a frame are called, for the tables whose rows are in one.
-fn cgroups_of(frame: &Frame, table: Table) -> HashMap<CgroupIds, CgroupNames> {
-    let is_in_cgroups = table.section() != Section::Interval;
-    if is_in_cgroups { framing::cgroups(frame).into_iter().collect() } else { HashMap::new() }
-}
-
-/// The name that a column of cgroups has; a container without one goes by its id.
-fn name_of(names: &CgroupNames, column: Column) -> &[u8] {
-    match column {
-        Column::CONTAINER => names.container_label(),
-        Column::CONTAINER_ID => &names.container_id,
-        Column::IMAGE => &names.image,
-        Column::POD => &names.pod,
-        _ => &names.namespace,
-    }
-}
-
 fn add_texts(
     (keys, names): (&mut PrimitiveBuilder<Int32Type>, &mut Names),
     origin: Origin,
-    (frame, cgroups): (&Frame, &HashMap<CgroupIds, CgroupNames>),
+    (frame, cgroups): (&Frame, &Cgroups),
     section: Section,
     rows: usize,
 ) {
@@ -165,11 +146,9 @@ fn add_texts(
             Some(names.number_in_frame(number, frame.text(number)?))
         })),
         Origin::Named(column) => {
-            let table = frame.table(section);
-            let ids = |row| (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row));
             for row in 0..rows {
-                let name = cgroups.get(&ids(row)).map_or(&[][..], |of| name_of(of, column));
-                keys.append_option((!name.is_empty()).then(|| names.number(&escaped(name))));
+                let name = cgroups.name(frame, section, row, column);
+                keys.append_option(name.map(|name| names.number(&escaped(&name))));
             }
         }
         Origin::Letter(column) => keys.extend(frame.table(section).all(column).map(|letter| {

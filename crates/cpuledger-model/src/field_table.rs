@@ -22,7 +22,7 @@
 //! tables of the documents. Names end in the unit: `_ns`, `_bytes`. The place in the table is that in the output.
 //!
 //! A slot of the ledger is a multiple of 64 bytes, and its eight places for counters are taken. A ninth counter makes it 320 bytes, and the default ledger
-//! exceeds 16 MiB (`the_default_size_locks_less_than_16_mib_on_512_cpus`). Then lower `CPULEDGER_DEFAULT_SLOTS` of `abi.h` to 28,672 slots, and update
+//! exceeds 16 MiB on 512 CPUs: `cpuledger-bpf` does not compile. Then lower `CPULEDGER_DEFAULT_SLOTS` of `abi.h` to 28,672 slots, and update
 //! docs/accuracy.md.
 //!
 //! Two sources need extra work; until it is done, they leave the field null, and docs/json.md says so.

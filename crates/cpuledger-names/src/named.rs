@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames, RowUnit};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::task::{Task, TaskId};
-use cpuledger_proc::task::units;
+use cpuledger_proc::task::units::{self, unit_or_slice};
 
 use crate::cgroups::{Cgroups, NamesByCgroup, key};
-use crate::systemd::{Units, UnitsOfRows, unit_or_slice};
+use crate::systemd::{Units, UnitsOfRows};
 
 /// A name that the cgroup of a row leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

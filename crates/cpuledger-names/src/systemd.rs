@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cpuledger_model::task::{Comm, Task, TaskId};
 use cpuledger_proc::task::cgroup::{self, Hierarchy, hierarchy_of_cpu_time};
 use cpuledger_proc::task::mountinfo::systemd_hierarchy;
-use cpuledger_proc::task::units;
+use cpuledger_proc::task::units::{self, unit_or_slice};
 
 use rustc_hash::FxHashMap;
 
@@ -51,11 +51,6 @@ impl Systemd {
     fn is_of_cpu_time(&self, file: &[u8]) -> bool {
         hierarchy_of_cpu_time(file) == Some(self.hierarchy)
     }
-}
-
-/// The unit of such a path or, of what is in none, the slice.
-pub fn unit_or_slice(path: &[u8]) -> &[u8] {
-    units::unit(path).unwrap_or_else(|| units::slice(path))
 }
 
 /// A cgroup. Where systemd has a hierarchy of version 1, rows have no number of it, and each process counts for itself until it executes.

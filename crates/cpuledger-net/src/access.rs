@@ -1,21 +1,19 @@
 //! Who may read: passwords by basic authentication.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bcrypt::HashParts;
 use cpuledger_program::output::warn;
 use tokio::task::spawn_blocking;
 
-/// A hash like those of users, of no password: looking up a user who is unknown takes as long as one who is known.
-const NOBODY: &str = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy";
 /// How many headers are remembered that were right.
 const REMEMBERED: usize = 16;
-/// How many passwords may wait to be checked.
+/// How many passwords may wait to be checked, of all callers. Each address has one.
 const WAITING: usize = 8;
 /// After a wrong password, the next waits this many times as long as the check took: wrong passwords take a tenth of a CPU at most.
 const PAUSE: u32 = 9;
@@ -35,18 +33,27 @@ pub enum Answer {
     Welcome,
     /// It has no password, or a wrong one.
     Refused,
-    /// Too many passwords wait to be checked.
+    /// A password of that address is being checked, or too many are.
     Busy,
+}
+
+/// A header that was right.
+#[derive(Debug)]
+struct Right {
+    user: String,
+    /// The user's hash at that time: with another one the header is wrong.
+    hash: String,
+    header: String,
 }
 
 /// Checks passwords.
 #[derive(Debug, Default)]
 pub struct Access {
-    /// Headers that were right, for the users that were configured then.
-    right: Mutex<Vec<String>>,
+    right: Mutex<Vec<Right>>,
     /// bcrypt(3) takes long by intention, so one runs at a time.
     turn: tokio::sync::Mutex<()>,
-    waiting: AtomicUsize,
+    /// Addresses whose passwords are being checked.
+    waiting: Mutex<Vec<String>>,
     last_said: Mutex<Option<Instant>>,
 }
 
@@ -58,15 +65,13 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 impl Access {
-    /// Other users are configured.
-    pub fn forget(&self) {
-        if let Ok(mut right) = self.right.lock() {
-            right.clear();
-        }
-    }
-
-    /// Whether a request with this `Authorization` header may read.
-    pub async fn check(self: &Arc<Access>, users: &BTreeMap<String, String>, header: Option<&str>) -> Answer {
+    /// Whether a request from this address with this `Authorization` header may read.
+    pub async fn check(
+        self: &Arc<Access>,
+        users: &BTreeMap<String, String>,
+        header: Option<&str>,
+        peer: &str,
+    ) -> Answer {
         if users.is_empty() {
             return Answer::Welcome;
         }
@@ -74,65 +79,90 @@ impl Access {
         else {
             return Answer::Refused;
         };
-        if self.is_remembered(header) {
+        if self.is_remembered(users, header) {
             return Answer::Welcome;
         }
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        // For a user who is unknown another's password is checked, so that it takes as long, and the answer does not count.
+        let known = users.get(&user);
+        let Some(hash) = known.or_else(|| users.values().max_by_key(|hash| cost(hash))).cloned() else {
+            return Answer::Refused;
+        };
+        if !self.wait(peer) {
             return Answer::Busy;
         }
-        let (hash, is_known) = match users.get(&user) {
-            Some(hash) => (hash.clone(), true),
-            None => (NOBODY.to_owned(), false),
-        };
-        let (access, header) = (Arc::clone(self), header.to_owned());
+        let (access, header, peer) = (Arc::clone(self), header.to_owned(), peer.to_owned());
+        let is_known = known.is_some();
         // A task of its own: a caller that hangs up cannot cut the pause short.
         let check = tokio::spawn(async move {
-            let answer = access.check_hash(hash, password).await;
-            match answer && is_known {
-                true => access.remember(&header),
-                false => access.say(),
+            let is_right = access.check_hash(hash.clone(), password, is_known).await;
+            match is_right {
+                true => access.remember(Right { user, hash, header }),
+                false => access.say(&peer),
             }
-            access.waiting.fetch_sub(1, Ordering::Relaxed);
-            answer && is_known
+            lock(&access.waiting).retain(|own| *own != peer);
+            is_right
         });
         if check.await.unwrap_or(false) { Answer::Welcome } else { Answer::Refused }
     }
 
-    /// Whether the password is that of the hash.
-    async fn check_hash(&self, hash: String, password: String) -> bool {
+    /// Whether there is room for a check of this address, which has it from now on.
+    fn wait(&self, peer: &str) -> bool {
+        let mut waiting = lock(&self.waiting);
+        let has_room = waiting.len() < WAITING && waiting.iter().all(|own| own != peer);
+        if has_room {
+            waiting.push(peer.to_owned());
+        }
+        has_room
+    }
+
+    /// Whether the password is that of the hash, and the user is known.
+    async fn check_hash(&self, hash: String, password: String, is_known: bool) -> bool {
         let _turn = self.turn.lock().await;
         let begin = Instant::now();
         let verified = spawn_blocking(move || bcrypt::verify(password, &hash).unwrap_or(false)).await;
-        let is_right = verified.unwrap_or(false);
+        let is_right = verified.unwrap_or(false) && is_known;
         if !is_right {
             tokio::time::sleep(begin.elapsed() * PAUSE).await;
         }
         is_right
     }
 
-    fn is_remembered(&self, header: &str) -> bool {
+    fn is_remembered(&self, users: &BTreeMap<String, String>, header: &str) -> bool {
         // All are compared, so the time does not say which one is alike.
-        let right = self.right.lock();
-        right.is_ok_and(|right| right.iter().fold(false, |found, own| found | is_same(own, header)))
+        lock(&self.right).iter().fold(false, |found, right| {
+            let is_valid = users.get(&right.user) == Some(&right.hash);
+            found | (is_same(&right.header, header) & is_valid)
+        })
     }
 
-    fn remember(&self, header: &str) {
-        if let Ok(mut right) = self.right.lock() {
-            if right.len() >= REMEMBERED {
-                right.remove(0);
-            }
-            right.push(header.to_owned());
+    fn remember(&self, own: Right) {
+        let mut right = lock(&self.right);
+        right.retain(|known| known.user != own.user);
+        if right.len() >= REMEMBERED {
+            right.remove(0);
         }
+        right.push(own);
     }
 
-    fn say(&self) {
-        let Ok(mut last) = self.last_said.lock() else { return };
+    fn say(&self, peer: &str) {
+        let mut last = lock(&self.last_said);
         if last.is_none_or(|last| last.elapsed() >= SAID_EVERY) {
             *last = Some(Instant::now());
-            warn("a request had a wrong user or password; further ones are not reported for a minute");
+            warn(&format!(
+                "a request from {peer} had a wrong user or password; further ones are not reported for a minute"
+            ));
         }
     }
+}
+
+/// What is in the lock is whole, whatever became of who had it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The cost of a hash: two to that power is the work of a check.
+fn cost(hash: &str) -> u32 {
+    hash.parse::<HashParts>().map_or(0, |parts| parts.get_cost())
 }
 
 /// User and password of a header such as `Basic dXNlcjpwYXNz`.

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
 
-use crate::labels::Labels;
 use crate::modes::{self, Modes};
 use crate::processes::{self, Process, Processes};
-use crate::scrapers::Scrapers;
+use crate::scrapers::{Scrapers, Visitor};
 use crate::series::Table;
+use crate::totals::Figure;
 
 /// The time of all CPUs, in nanoseconds: the capacity is the sum of the other three.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Machine {
     pub unattributed_ns: [u128; REASONS.len()],
     /// Intervals that were read.
     pub intervals: u64,
+    /// Of these, those after which a sum was not what it has to be.
+    pub unbalanced: u64,
     /// Spans without intervals that were added as unattributed.
     pub gaps: u64,
     /// Tasks that ended and whose identity was lost.
@@ -72,11 +74,10 @@ impl Machine {
 /// What the intervals since a start add up to.
 pub struct Books {
     dimensions: Vec<Dimension>,
-    /// Of the frames since the last [`Books::settle`].
-    open: Accumulator,
     wanted: Wanted,
-    labels: Labels,
     tables: Vec<Table>,
+    /// Which of [`Figure::OPTIONAL`] an interval has told.
+    is_known: [bool; Figure::OPTIONAL.len()],
     machine: Machine,
     scrapers: Scrapers,
     /// Until when there are intervals, CLOCK_MONOTONIC in nanoseconds.
@@ -84,6 +85,8 @@ pub struct Books {
     /// The same, CLOCK_REALTIME.
     end_realtime_ns: Option<u64>,
     settled: Instant,
+    /// How many intervals there were then.
+    settled_intervals: Option<u64>,
     /// Changes when what is shown changes.
     revision: u64,
     created: SystemTime,
@@ -111,18 +114,17 @@ impl Books {
     /// Of nothing yet, with at most `limit` series of each dimension beside the rest.
     pub fn new(dimensions: &[Dimension], limit: usize) -> Books {
         let now = SystemTime::now();
-        let open = Accumulator::new(dimensions);
         Books {
             dimensions: dimensions.to_vec(),
-            wanted: open.wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
-            open,
-            labels: Labels::default(),
+            wanted: Accumulator::new(dimensions).wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
+            is_known: [false; Figure::OPTIONAL.len()],
             tables: dimensions.iter().map(|_| Table::new(limit, now)).collect(),
             machine: Machine::default(),
             scrapers: Scrapers::default(),
             end_ns: None,
             end_realtime_ns: None,
             settled: Instant::now(),
+            settled_intervals: None,
             revision: 0,
             created: now,
             service: None,
@@ -144,9 +146,10 @@ impl Books {
     /// Begins again at the end of the last interval: all counters are 0, and no time is lost between.
     pub fn renew(&mut self, limit: usize) {
         let when = self.realtime();
-        self.open = Accumulator::new(&self.dimensions);
         self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when));
+        self.is_known = [false; Figure::OPTIONAL.len()];
         self.machine = Machine::default();
+        self.settled_intervals = None;
         self.scrapers = Scrapers::default();
         self.created = when;
         self.service_ns = None;
@@ -185,7 +188,9 @@ impl Books {
         }
         let realtime_ns = frame.figure(Column::END_REALTIME_NS).unwrap_or_default();
         let when = Instants { start_realtime_ns: realtime_ns, end_realtime_ns: realtime_ns };
-        self.open.add(frame, when);
+        let mut interval = Accumulator::new(&self.dimensions);
+        interval.add(frame, when);
+        self.add_reports(&interval);
         if let Some(detail) = &mut self.detail {
             detail.modes.add_frame(frame);
             detail.processes.add(frame);
@@ -208,43 +213,67 @@ impl Books {
         self.end_realtime_ns.map_or_else(SystemTime::now, at)
     }
 
-    /// Brings series up to date, and chooses who has one from now on. Without a new interval there is nothing to do.
-    pub fn settle(&mut self, now: Instant) {
-        if self.open.intervals() == 0 && self.revision > 0 {
-            return;
-        }
-        self.revision += 1;
-        let passed = now.saturating_duration_since(self.settled);
-        self.settled = now;
-        let open = std::mem::replace(&mut self.open, Accumulator::new(&self.dimensions));
-        let (created, is_amid_round) = (self.realtime(), self.scrapers.are_amid_round());
+    /// Adds an interval to the series.
+    fn add_reports(&mut self, interval: &Accumulator) {
         let mut balance = None;
         for (dimension, table) in self.dimensions.iter().zip(&mut self.tables) {
-            let report = open.report(*dimension, usize::MAX);
-            table.age(passed);
+            let report = interval.report(*dimension, usize::MAX);
             for row in &report.rows {
-                table.add(self.labels.of(*dimension, &row.name), &row.amounts);
+                table.add(&row.name, &row.amounts);
             }
             table.add_rest(&report.other);
-            table.rank(created, is_amid_round);
+            table.trim();
+            let total = report.total();
+            for (is_known, told) in self.is_known.iter_mut().zip([total.waiting_ns, total.stolen_ns]) {
+                *is_known |= told.is_some();
+            }
             balance = Some(report.balance);
         }
         balance.iter().for_each(|balance| self.machine.add(balance));
-        self.labels.trim();
+        let all_are_attributed = self.tables.iter().all(|table| table.cpu_ns() == self.machine.attributed_ns);
+        if self.machine.imbalance_ns() != 0 || !all_are_attributed {
+            self.machine.unbalanced += 1;
+        }
+    }
+
+    /// Chooses who has a series from now on. Without a new interval there is nothing to do.
+    pub fn settle(&mut self, now: Instant) {
+        if self.settled_intervals == Some(self.machine.intervals) {
+            return;
+        }
+        self.settled_intervals = Some(self.machine.intervals);
+        self.revision += 1;
+        let passed = now.saturating_duration_since(self.settled);
+        self.settled = now;
+        let (created, is_amid_round) = (self.realtime(), self.scrapers.are_amid_round());
+        for table in &mut self.tables {
+            table.age(passed);
+            table.rank(created, is_amid_round);
+        }
         if let Some(detail) = &mut self.detail {
             detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
         }
     }
 
     /// A scraper is shown the series as they are.
-    pub fn visit(&mut self, scraper: &str, now: Instant) {
-        if self.scrapers.visit(scraper, now) {
-            self.revision += 1;
-            self.tables.iter_mut().for_each(Table::seen_by_all);
+    pub fn visit(&mut self, scraper: Visitor<'_>, now: Instant) {
+        if !self.scrapers.visit(scraper, now) {
+            return;
+        }
+        for table in &mut self.tables {
+            if table.seen_by_all() {
+                self.revision += 1;
+            }
         }
         if let Some(detail) = &mut self.detail {
             detail.processes.were_shown();
         }
+    }
+
+    /// Whether an interval has told a figure.
+    pub fn knows(&self, figure: Figure) -> bool {
+        let place = Figure::OPTIONAL.iter().position(|own| *own == figure);
+        place.is_none_or(|place| self.is_known[place])
     }
 
     /// A number that changes when what is shown changes.
@@ -312,12 +341,16 @@ fn at(ns: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(ns)
 }
 
+/// The name of the service's process.
+const OWN_NAME: &[u8] = b"cpuledger";
+
 /// CPU time of a process without its dead children, if the frame shows it.
 fn self_ns_of(frame: &Frame, process: i32) -> Option<u64> {
-    use cpuledger_model::frame::Section;
     let table = frame.table(Section::Processes);
     let pid = |row: &usize| table.get_signed(Column::PID, *row) == Some(i64::from(process));
     let row = (0..table.len()).find(pid)?;
+    // Where a manager has made the socket, that is the process which the kernel names.
+    frame.text_of(Section::Processes, Column::COMM, row).filter(|comm| *comm == OWN_NAME)?;
     let of_children_ns = table.get(Column::EXITED_CHILDREN_NS, row).unwrap_or_default();
     Some(table.get(Column::CPU_NS, row)?.saturating_sub(of_children_ns))
 }

@@ -106,13 +106,19 @@ fn connect(socket: Option<&Path>, command: &str) -> anyhow::Result<Connection> {
 /// `cpuledger metrics`.
 fn serve_metrics(arguments: &Arguments) -> anyhow::Result<()> {
     let config = match &arguments.web_config {
-        Some(path) => WebConfig::read(path)?,
+        Some(path) => {
+            let (config, files) = WebConfig::read(path);
+            let mut config = config?;
+            config.watch(files);
+            config
+        }
         None => WebConfig::default(),
     };
     let dimensions = dimensions(&arguments.by);
     let connection = connect(arguments.socket.as_deref(), "metrics")?;
     let shared = Shared::new(Books::new(&dimensions, arguments.series as usize));
     let is_open = config.users.is_empty() && !config.requires_certificate;
+    let (is_plain, scheme) = (config.tls.is_none(), if config.tls.is_some() { "https" } else { "http" });
     let server = Arc::new(Server::new(shared.clone(), arguments.web_config.clone(), config));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server")?;
@@ -123,13 +129,13 @@ fn serve_metrics(arguments: &Arguments) -> anyhow::Result<()> {
         let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
         end::watch(&signals, false, Ending(Arc::clone(&ended))).context("cannot handle signals")?;
         for listener in listeners {
+            let name = listener.name(scheme);
             if is_open && !listener.is_local() {
-                warn(&format!(
-                    "other machines can read {} without a password; --web-config sets one",
-                    listener.name()
-                ));
+                warn(&format!("other machines can read {name} without a password; --web-config sets one"));
+            } else if is_plain && !listener.is_local() {
+                warn(&format!("passwords reach {name} unencrypted; --web-config sets a certificate"));
             }
-            complain(&format!("cpuledger: metrics are at {}", listener.name()));
+            complain(&format!("cpuledger: metrics are at {name}"));
             tokio::spawn(Arc::clone(&server).run(listener));
         }
         ended.notified().await;

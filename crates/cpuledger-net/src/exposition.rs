@@ -62,9 +62,9 @@ impl fmt::Display for Seconds {
 }
 
 /// A text as the value of a label.
-struct Label<'a>(&'a str);
+struct Escaped<'a>(&'a str);
 
-impl fmt::Display for Label<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
             match character {
@@ -93,11 +93,23 @@ pub fn dimension_name(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The whole text.
-pub fn render(books: &Books, own: &Own, format: Format) -> String {
+/// The text of the books, which changes with the intervals.
+pub fn render_books(books: &Books, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     for family in &FAMILIES {
-        page.family(family, books, own);
+        page.family(family, |page| page.of_books(family, books));
+    }
+    page.text
+}
+
+/// The text that follows: what changes all the time, and the end.
+pub fn render_own(books: &Books, own: &Own, format: Format) -> String {
+    let mut page = Page { text: String::new(), format };
+    for family in &FAMILIES {
+        if let Kind::Own(figure) | Kind::Server(figure) = family.kind {
+            let value = figure(books, own);
+            page.family(family, |page| value.into_iter().for_each(|value| page.sample(family, "", value)));
+        }
     }
     if format == Format::OpenMetrics {
         page.text.push_str("# EOF\n");
@@ -111,28 +123,34 @@ struct Page {
 }
 
 impl Page {
-    fn family(&mut self, family: &Family, books: &Books, own: &Own) {
+    /// A family with its samples. One without any is left out: what is not known is not 0.
+    fn family(&mut self, family: &Family, samples: impl FnOnce(&mut Page)) {
         let begin = self.text.len();
         self.head(family);
-        let samples = self.text.len();
+        let first = self.text.len();
+        samples(self);
+        if self.text.len() == first {
+            self.text.truncate(begin);
+        }
+    }
+
+    fn of_books(&mut self, family: &Family, books: &Books) {
         match family.kind {
             Kind::Cpu => self.cpu(family, books),
-            Kind::Series(figure) => self.of_series(family, figure, books),
+            Kind::Departed => {
+                for (dimension, table) in books.tables() {
+                    let labels = format!("{{by=\"{}\"}}", dimension_name(dimension));
+                    self.sample(family, &labels, table.left_ns());
+                }
+            }
+            Kind::Series(figure) if books.knows(figure) => self.of_series(family, figure, books),
             Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
             Kind::Unattributed => {
                 for (reason, ns) in REASONS.into_iter().zip(books.machine().unattributed_ns) {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Own(figure) | Kind::Server(figure) => {
-                if let Some(value) = figure(books, own) {
-                    self.sample(family, "", value);
-                }
-            }
-        }
-        // A figure that is not known has no family at all.
-        if self.text.len() == samples {
-            self.text.truncate(begin);
+            Kind::Series(_) | Kind::Own(_) | Kind::Server(_) => {}
         }
     }
 
@@ -168,7 +186,7 @@ impl Page {
             let by = dimension_name(dimension);
             for (name, totals, created) in lines(table) {
                 for (part, figure) in PARTS {
-                    let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Label(name));
+                    let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Escaped(&name));
                     self.sample(family, &labels, totals.get(figure));
                     self.created(family, &labels, created);
                 }
@@ -180,7 +198,7 @@ impl Page {
         for (dimension, table) in books.tables() {
             let by = dimension_name(dimension);
             for (name, totals, _) in lines(table) {
-                let labels = format!("{{by=\"{by}\",name=\"{}\"}}", Label(name));
+                let labels = format!("{{by=\"{by}\",name=\"{}\"}}", Escaped(&name));
                 self.sample(family, &labels, totals.get(figure));
             }
         }
@@ -188,9 +206,9 @@ impl Page {
 }
 
 /// The series of a dimension, and the rest last.
-pub fn lines(table: &Table) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
-    let own = table.series().map(|(name, series)| (name, &series.totals, series.created));
-    own.chain([(REST, table.rest(), table.created())])
+pub fn lines(table: &Table) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+    let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created));
+    own.chain([(REST.to_owned(), table.rest(), table.created())])
 }
 
 #[cfg(test)]

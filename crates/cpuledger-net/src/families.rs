@@ -9,13 +9,15 @@ use crate::totals::Figure;
 pub enum Kind {
     /// CPU time by dimension, name and part.
     Cpu,
+    /// CPU time by dimension of series that are not shown any more.
+    Departed,
     /// A figure by dimension and name.
     Series(Figure),
     /// A figure of the machine.
     Machine(fn(&Machine) -> u128),
     /// Unattributed time by reason.
     Unattributed,
-    /// What the program says of itself and of the service; `None`: it is not known.
+    /// What the program says of itself and of the service at each scrape; `None`: it is not known.
     Own(fn(&Books, &Own) -> Option<u128>),
     /// What the server says of itself; a push has other figures.
     Server(fn(&Books, &Own) -> Option<u128>),
@@ -51,12 +53,18 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind:
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 20] = [
+pub const FAMILIES: [Family; 22] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
-        "CPU time by name. All samples of a dimension add up to the attributed time.",
+        "CPU time by name. All samples of a dimension grow by as much as the attributed time.",
         Kind::Cpu,
+    ),
+    gauge(
+        "cpuledger_departed_cpu_seconds",
+        "seconds",
+        "CPU time of series that have left: with it, the samples above add up to the attributed time.",
+        Kind::Departed,
     ),
     counter(
         "cpuledger_wait_seconds",
@@ -103,6 +111,12 @@ pub const FAMILIES: [Family; 20] = [
         Kind::Machine(|machine| u128::from(machine.intervals)),
     ),
     counter(
+        "cpuledger_unbalanced_intervals",
+        "",
+        "Intervals after which the sums above did not hold: a fault, always 0.",
+        Kind::Machine(|machine| u128::from(machine.unbalanced)),
+    ),
+    counter(
         "cpuledger_gaps",
         "",
         "Spans without an interval: the service was down, or this reader was too slow.",
@@ -111,7 +125,7 @@ pub const FAMILIES: [Family; 20] = [
     counter(
         "cpuledger_unidentified_exits",
         "",
-        "Tasks that ended and whose identity was lost; their time is with their heirs.",
+        "Exited tasks whose identity was lost. Their time is counted for the process that inherited it.",
         Kind::Machine(|machine| u128::from(machine.unidentified_exits)),
     ),
     counter(

@@ -34,7 +34,7 @@ impl Shared {
         Shared { books: Arc::new(Mutex::new(books)), own: Arc::new(Own::new()) }
     }
 
-    /// The books. A thread that panicked has left them between two intervals at worst: sums are never half-written.
+    /// The books. No thread leaves them half-written: a panic of the one that writes ends the program.
     pub fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,20 +72,50 @@ pub fn connect() -> Result<Connection, ClientError> {
 /// # Errors
 /// Where there is no thread to be had.
 pub fn start(connection: Connection, shared: Shared) -> io::Result<()> {
-    thread::Builder::new().name("ring".into()).spawn(move || follow(connection, &shared)).map(drop)
+    let run = move || {
+        let _end = EndIfPanics;
+        follow(connection, &shared);
+    };
+    thread::Builder::new().name("ring".into()).spawn(run).map(drop)
+}
+
+/// Without this thread the figures would stand still, so the program ends, and its manager starts it again.
+struct EndIfPanics;
+
+impl Drop for EndIfPanics {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+/// Why there are no more frames of a ring.
+enum End {
+    /// The service has another ring for this reader.
+    Moved,
+    /// The service has ended: a reason.
+    Ended(String),
 }
 
 fn follow(mut connection: Connection, shared: &Shared) {
     loop {
         shared.own.set_connected(true);
         shared.books().set_service(connection.client.process());
-        let reason = read(&mut connection, shared);
-        shared.own.set_connected(false);
-        warn(&format!("the service has ended ({reason}); its time is unattributed until it is back"));
+        let reason = match read(&mut connection, shared) {
+            End::Moved => None,
+            End::Ended(reason) => Some(reason),
+        };
+        if let Some(reason) = &reason {
+            shared.own.set_connected(false);
+            warn(&format!("the service has ended ({reason}); its time is unattributed until it is back"));
+        }
         connection = connect_again();
-        // The ring of the next service begins with the frames of this one.
+        // The next ring begins with the frames of this one.
         connection.reader.resume_at(1);
-        warn("the service is back");
+        if reason.is_some() {
+            warn("the service is back");
+        }
     }
 }
 
@@ -100,27 +130,32 @@ fn connect_again() -> Connection {
     }
 }
 
-/// Reads frames until there are no more, and says why.
-fn read(connection: &mut Connection, shared: &Shared) -> String {
+/// Reads frames until there are no more.
+fn read(connection: &mut Connection, shared: &Shared) -> End {
     let wanted = shared.books().wanted().clone();
     let (mut bytes, mut frame) = (Vec::new(), Frame::new());
+    let mut has_warned = false;
     loop {
         match connection.reader.wait(PATIENCE) {
             Ok(Next::Frame) => {}
-            Ok(Next::Moved) => return "its ring has moved".into(),
+            Ok(Next::Moved) => return End::Moved,
             Ok(Next::TimedOut) if connection.client.is_connected() => continue,
-            Ok(Next::TimedOut) => return "it has closed the connection".into(),
-            Err(error) => return error.to_string(),
+            Ok(Next::TimedOut) => return End::Ended("it has closed the connection".into()),
+            Err(error) => return End::Ended(error.to_string()),
         }
         match connection.reader.copy(&mut bytes) {
             Ok(Some(_)) => {}
             // It is missing then: the next one shows the gap.
             Ok(None) | Err(RingError::Damaged { .. }) => continue,
-            Err(error) => return error.to_string(),
+            Err(error) => return End::Ended(error.to_string()),
         }
         match frame.decode_wanted_from(&bytes, &wanted) {
             Ok(()) => shared.books().add(&frame),
-            Err(error) => warn(&format!("an interval of the service cannot be read: {error}")),
+            Err(error) if !has_warned => {
+                has_warned = true;
+                warn(&format!("intervals of the service cannot be read: {error}; they count as gaps"));
+            }
+            Err(_) => {}
         }
     }
 }

@@ -22,7 +22,8 @@ impl Hosts {
 
     /// Whether a request names this machine, and comes from no page of another site.
     pub fn has<T>(&self, request: &Request<T>) -> bool {
-        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+        // What is no text is no name of this machine either.
+        let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
         let is_foreign = header(SITE).is_some_and(|site| site == "cross-site" || site == "same-site");
         // Old clients name no host, and browsers always do.
         let named = request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(HOST));

@@ -1,9 +1,10 @@
-//! Names as values of labels: UTF-8, and no two names alike.
+//! Names as values of labels: UTF-8, of limited length, and no two names alike.
 
-use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cpuledger_proc::escape::escaped;
-use cpuledger_report::{Dimension, Name};
+use cpuledger_report::Name;
 use nix::unistd::{Uid, User};
 
 /// What has no series of its own.
@@ -13,29 +14,31 @@ pub const UNKNOWN: &str = "unknown";
 /// What is in no container, or in none of a pod.
 pub const WITHOUT: &str = "none";
 
-/// How many are kept. There are no more names at once in one dimension.
-const MOST: usize = 1 << 18;
+/// A label has at most this many bytes; a longer one ends with a number that is made of the whole.
+const LONGEST: usize = 256;
+/// Of these, the beginning has so many.
+const BEGINNING: usize = 230;
 
-/// Texts by names. Users are looked up once.
-#[derive(Debug, Default)]
-pub struct Labels(HashMap<(Dimension, Name), String>);
+/// The value of a label.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Label(String);
 
-impl Labels {
-    /// The text of a name.
-    pub fn of(&mut self, dimension: Dimension, name: &Name) -> &str {
-        self.0.entry((dimension, name.clone())).or_insert_with(|| text(name))
-    }
-
-    /// Forgets all if there are many.
-    pub fn trim(&mut self) {
-        if self.0.len() > MOST {
-            self.0.clear();
-        }
+impl Label {
+    /// The same for another thing of that name.
+    pub fn numbered(&self, number: u32) -> Label {
+        Label(format!("{} #{number}", self.0))
     }
 }
 
-fn text(name: &Name) -> String {
-    match name {
+impl fmt::Display for Label {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The label of a name. Users are looked up, which may take a while where a server has them.
+pub fn of(name: &Name) -> Label {
+    let text = match name {
         Name::Unknown => UNKNOWN.to_owned(),
         Name::Without => WITHOUT.to_owned(),
         Name::Text(text) => own(escaped(text)),
@@ -48,15 +51,27 @@ fn text(name: &Name) -> String {
             let names = names.iter().map(|name| escaped(name.as_deref().unwrap_or(b"?")));
             names.collect::<Vec<_>>().join(" > ")
         }
-    }
+    };
+    Label(shortened(text))
 }
 
-/// A name that happens to be one of ours gets a backslash, which no other name begins with in that way.
+/// A name that is one of ours gets a backslash, which no other name begins with in that way. An empty label would be none.
 fn own(text: String) -> String {
     match text.as_str() {
         REST | UNKNOWN | WITHOUT => format!("\\{text}"),
+        "" => "\\empty".to_owned(),
         _ => text,
     }
+}
+
+fn shortened(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let end = (0..=BEGINNING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}... {:016x}", &text[..end], hasher.finish())
 }
 
 fn user(uid: u64) -> String {
@@ -71,14 +86,21 @@ mod tests {
 
     #[test]
     fn no_name_can_pass_for_the_rest_or_for_another() {
-        let label = |bytes: &[u8]| text(&Name::Text(bytes.to_vec()));
-        let names: [&[u8]; 8] =
-            [b"other", b"\\other", b"unknown", b"none", b"\xff", b"\\xff", b"a\nb", b"a\\nb"];
+        let label = |bytes: &[u8]| of(&Name::Text(bytes.to_vec())).to_string();
+        let names: [&[u8]; 10] =
+            [b"", b"empty", b"other", b"\\other", b"unknown", b"none", b"\xff", b"\\xff", b"a\nb", b"a\\nb"];
         let mut labels: Vec<String> = names.iter().map(|name| label(name)).collect();
-        labels.extend([REST.to_owned(), text(&Name::Unknown), text(&Name::Without)]);
+        labels.extend([REST.to_owned(), of(&Name::Unknown).to_string(), of(&Name::Without).to_string()]);
         let count = labels.len();
         labels.sort();
         labels.dedup();
         assert_eq!(labels.len(), count, "{labels:?}");
+    }
+
+    #[test]
+    fn long_names_are_short_labels_that_differ() {
+        let label = |last: u8| of(&Name::Text([&[b'\xff'; 4000][..], &[last]].concat())).to_string();
+        assert!(label(b'a').len() <= LONGEST && label(b'a') != label(b'b'), "{}", label(b'a'));
+        assert_eq!(label(b'a'), label(b'a'));
     }
 }

@@ -58,6 +58,17 @@ impl fmt::Display for Place {
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// A connection.
+pub struct Accepted {
+    /// What is said.
+    pub stream: Box<dyn Stream>,
+    /// Who is at the other end: an address without its port, or a user.
+    pub peer: String,
+    /// Whether a browser of this machine may be at the other end, which a page of another site has sent: then the name counts by which
+    /// this server is called.
+    pub checks_host: bool,
+}
+
 /// A socket that listens.
 pub enum Listener {
     /// TCP.
@@ -96,21 +107,23 @@ impl Listener {
         }
     }
 
-    /// The next connection, and who is at the other end: an address without its port, or a user.
+    /// The next connection.
     ///
     /// # Errors
     /// When the kernel has none to give, for example as there are too many open files.
-    pub async fn accept(&self) -> io::Result<(Box<dyn Stream>, String)> {
+    pub async fn accept(&self) -> io::Result<Accepted> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok((Box::new(stream), peer.ip().to_canonical().to_string()))
+                let checks_host = stream.local_addr()?.ip().to_canonical().is_loopback();
+                let peer = peer.ip().to_canonical().to_string();
+                Ok(Accepted { stream: Box::new(stream), peer, checks_host })
             }
             Listener::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred().map_or_else(|_| "?".into(), |peer| peer.uid().to_string());
-                Ok((Box::new(stream), format!("user {user}")))
+                Ok(Accepted { stream: Box::new(stream), peer: format!("user {user}"), checks_host: false })
             }
         }
     }
@@ -125,12 +138,12 @@ impl Listener {
         }
     }
 
-    /// What it is called in messages.
-    pub fn name(&self) -> String {
+    /// What it is called in messages, where it speaks this protocol.
+    pub fn name(&self, scheme: &str) -> String {
         match self {
             Listener::Tcp(listener) => listener
                 .local_addr()
-                .map_or_else(|_| "an address".into(), |address| format!("http://{address}")),
+                .map_or_else(|_| "an address".into(), |address| format!("{scheme}://{address}")),
             Listener::Unix(_, Some(path)) => format!("unix:{}", path.display()),
             Listener::Unix(_, None) => "a Unix socket".into(),
         }
@@ -149,10 +162,11 @@ impl Drop for Listener {
 /// A socket at which nothing listens any more is in the way of the next one.
 fn remove_left_over(path: &Path) -> io::Result<()> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        return std::fs::remove_file(path);
-    }
-    Ok(())
+    let refuses = || {
+        let answer = std::os::unix::net::UnixStream::connect(path);
+        answer.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    if is_socket && refuses() { std::fs::remove_file(path) } else { Ok(()) }
 }
 
 #[cfg(test)]

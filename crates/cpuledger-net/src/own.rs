@@ -58,9 +58,3 @@ impl Own {
         self.started.duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
     }
 }
-
-impl Default for Own {
-    fn default() -> Own {
-        Own::new()
-    }
-}

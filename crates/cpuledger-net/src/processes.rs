@@ -10,7 +10,7 @@ use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_proc::escape::escaped;
 
 use crate::modes::{Modes, sum};
-use crate::series::{HALF_LIFE, HYSTERESIS, IDLE, LEAVING_SHARE, REMEMBERED};
+use crate::series::{CANDIDATES, HALF_LIFE, HYSTERESIS, IDLE, LEAVING_SHARE};
 
 /// What is needed of a frame beside [`crate::modes::COLUMNS`].
 pub const COLUMNS: [Column; 10] = [
@@ -146,7 +146,7 @@ impl Processes {
             // What it used in this interval counts for the new name.
             let renamed = Process::new(id.0, process.creation_ns, name, began_ns, process.score);
             self.last_looks.push(std::mem::replace(process, renamed));
-            if self.last_looks.len() > self.limit.saturating_mul(REMEMBERED) {
+            if self.last_looks.len() > self.limit.saturating_mul(CANDIDATES) {
                 self.last_looks.swap_remove(0);
             }
         }
@@ -205,7 +205,7 @@ impl Processes {
             if self.chosen.len() < self.limit {
                 let creation_ns = self.boot_ns.map_or(0, |boot_ns| boot_ns.saturating_add(id.1));
                 self.chosen.insert(id, Process::new(id.0, creation_ns, name, now_ns, score));
-            } else if self.candidates.len() < self.limit.saturating_mul(REMEMBERED) {
+            } else if self.candidates.len() < self.limit.saturating_mul(CANDIDATES) {
                 self.candidates.insert(id, (name, score));
             }
         }

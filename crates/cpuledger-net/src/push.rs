@@ -22,6 +22,7 @@ use crate::otlp::messages::{KeyValue, Request};
 use crate::otlp::queue::Queue;
 use crate::otlp::snapshot;
 use crate::otlp::target::{Target, resource};
+use crate::scrapers::Visitor;
 
 /// At the end, how long the last request has. Less than the program has to end.
 const LAST_REQUEST: Duration = Duration::from_millis(400);
@@ -115,7 +116,7 @@ impl Push {
             let with_retired = std::mem::replace(&mut self.lost, lost) != lost;
             let (own, resource) = (&self.shared.own, &self.resource);
             let requests = snapshot::requests(&books, own, &figures, resource, self.last_ns, with_retired);
-            books.visit("push", now);
+            books.visit(Visitor { peer: "push", agent: "cpuledger" }, now);
             if books.machine().capacity_ns > MOST_NS {
                 books.renew(self.series);
                 self.intervals = 0;

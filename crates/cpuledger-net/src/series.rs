@@ -3,15 +3,15 @@
 //! Each amount goes to exactly one series: that of its name if it has one, else to the rest. So all series and the rest always add up, and none
 //! ever falls.
 //!
-//! A scraper takes the first value that it sees of a series as the start. So a series begins with 0, while its amounts still go to the rest,
-//! until every scraper has seen it. A series that leaves keeps its value until each has seen that twice.
+//! A scraper takes the first value that it sees of a series as the start. So a series begins with 0, or with the value that it had before, while
+//! its amounts still go to the rest, until every scraper has seen it twice: an answer may be lost. A series that leaves keeps its value as long.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use cpuledger_report::Amounts;
+use cpuledger_report::{Amounts, Name};
 
+use crate::labels::{self, Label};
 use crate::totals::Totals;
 
 /// What has not used anything for this long gives its series up.
@@ -20,28 +20,33 @@ pub const IDLE: Duration = Duration::from_secs(300);
 pub const HALF_LIFE: Duration = Duration::from_secs(60);
 /// A name has to rank that much higher than a series to replace it.
 pub const HYSTERESIS: f64 = 2.0;
+/// A name that ranks lower than this has no series, in nanoseconds.
+const LOWEST: f64 = 1e6;
 /// At most a fourth of the series leaves at once.
 pub const LEAVING_SHARE: usize = 4;
-/// How many names are ranked, and how many series are remembered that have left, in multiples of the limit.
-pub const REMEMBERED: usize = 16;
-/// How often scrapers see the last value of a series.
-const LAST_LOOKS: u32 = 2;
+/// How many names are ranked at most, in multiples of the limit.
+pub const CANDIDATES: usize = 16;
+/// How many series are remembered that have left.
+const RETIRED: usize = 1 << 14;
+/// How many whole rounds of scrapers see the first value of a series, and the last one.
+const LOOKS: u32 = 2;
 
 /// Where a series is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It is shown with its first value; amounts go to the rest. It counts after a whole round of scrapers: one that has begun before it, as the
-    /// flag says, is none.
-    Beginning(bool),
+    /// It is shown with its first value for so many rounds more; amounts go to the rest.
+    Beginning(u32),
     /// Amounts go to it.
     Counting,
-    /// It is shown with its last value so many times more; amounts go to the rest.
+    /// It is shown with its last value for so many rounds more; amounts go to the rest.
     Leaving(u32),
 }
 
 /// A series.
 #[derive(Debug, Clone)]
 pub struct Series {
+    /// What it is called: no other series of its table is.
+    pub label: Label,
     /// What it has added up.
     pub totals: Totals,
     /// When it began.
@@ -52,25 +57,37 @@ pub struct Series {
     idle: Duration,
 }
 
+/// A name without a series.
+#[derive(Debug, Clone, Copy, Default)]
+struct Candidate {
+    score: f64,
+    /// Whether it has used time since the last ranking.
+    is_active: bool,
+}
+
 /// A series that has left, so that it goes on where it was if it comes back.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Retired {
+    label: Label,
     totals: Totals,
     created: SystemTime,
     order: u64,
 }
 
-/// The series of one dimension, by their labels.
+/// The series of one dimension.
 #[derive(Debug)]
 pub struct Table {
     limit: usize,
-    series: BTreeMap<String, Series>,
+    series: BTreeMap<Name, Series>,
     /// All that has no series.
     rest: Totals,
     created: SystemTime,
-    /// Scores of names without a series.
-    candidates: HashMap<String, f64>,
-    retired: HashMap<String, Retired>,
+    candidates: HashMap<Name, Candidate>,
+    retired: HashMap<Name, Retired>,
+    /// Those of all series and of all that are retired.
+    labels: HashSet<Label>,
+    /// CPU time of those that are not remembered any more, in nanoseconds.
+    forgotten_ns: u128,
     retirements: u64,
 }
 
@@ -82,20 +99,22 @@ impl Table {
             series: BTreeMap::new(),
             rest: Totals::default(),
             created: now,
-            candidates: HashMap::default(),
-            retired: HashMap::default(),
+            candidates: HashMap::new(),
+            retired: HashMap::new(),
+            labels: HashSet::new(),
+            forgotten_ns: 0,
             retirements: 0,
         }
     }
 
-    /// The series in the order of their labels.
-    pub fn series(&self) -> impl Iterator<Item = (&str, &Series)> {
-        self.series.iter().map(|(label, series)| (label.as_str(), series))
+    /// The series, in the order of their names.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        self.series.values()
     }
 
     /// Series that have left, and are remembered.
-    pub fn retired(&self) -> impl Iterator<Item = (&str, &Totals, SystemTime)> {
-        self.retired.iter().map(|(label, retired)| (label.as_str(), &retired.totals, retired.created))
+    pub fn retired(&self) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+        self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created))
     }
 
     /// The rest began earlier than it was thought to.
@@ -113,6 +132,18 @@ impl Table {
         self.created
     }
 
+    /// CPU time of all series that there are or were, and of the rest, in nanoseconds.
+    pub fn cpu_ns(&self) -> u128 {
+        let shown: u128 = self.series.values().map(|series| series.totals.cpu_ns()).sum();
+        shown + self.left_ns() + self.rest.cpu_ns()
+    }
+
+    /// CPU time of the series that have left, in nanoseconds.
+    pub fn left_ns(&self) -> u128 {
+        let retired: u128 = self.retired.values().map(|retired| retired.totals.cpu_ns()).sum();
+        retired + self.forgotten_ns
+    }
+
     /// Time has passed: older use counts less.
     pub fn age(&mut self, by: Duration) {
         let factor = 0.5_f64.powf(by.as_secs_f64() / HALF_LIFE.as_secs_f64());
@@ -120,30 +151,33 @@ impl Table {
             series.score *= factor;
             series.idle += by;
         }
-        self.candidates.values_mut().for_each(|score| *score *= factor);
+        self.candidates.retain(|_, candidate| {
+            candidate.score *= factor;
+            candidate.score >= LOWEST
+        });
     }
 
     /// Adds what a name used.
-    pub fn add(&mut self, label: &str, amounts: &Amounts) {
+    pub fn add(&mut self, name: &Name, amounts: &Amounts) {
         let used = amounts.self_ns as f64;
-        match self.series.get_mut(label) {
-            Some(series) => {
-                series.score += used;
-                if *amounts != Amounts::default() {
-                    series.idle = Duration::ZERO;
-                }
-                match series.phase {
-                    Phase::Counting => series.totals.add(amounts),
-                    Phase::Beginning(_) | Phase::Leaving(_) => self.rest.add(amounts),
-                }
+        if let Some(series) = self.series.get_mut(name) {
+            series.score += used;
+            if *amounts != Amounts::default() {
+                series.idle = Duration::ZERO;
             }
-            None => {
-                self.rest.add(amounts);
-                match self.candidates.get_mut(label) {
-                    Some(score) => *score += used,
-                    None => _ = self.candidates.insert(label.to_owned(), used),
-                }
+            match series.phase {
+                Phase::Counting => series.totals.add(amounts),
+                Phase::Beginning(_) | Phase::Leaving(_) => self.rest.add(amounts),
             }
+            return;
+        }
+        self.rest.add(amounts);
+        match self.candidates.get_mut(name) {
+            Some(own) => *own = Candidate { score: own.score + used, is_active: true },
+            None if used > 0.0 => {
+                self.candidates.insert(name.clone(), Candidate { score: used, is_active: true });
+            }
+            None => {}
         }
     }
 
@@ -152,87 +186,125 @@ impl Table {
         self.rest.add(amounts);
     }
 
+    /// Keeps the memory for names without a series bounded.
+    pub fn trim(&mut self) {
+        let most = self.limit.saturating_mul(CANDIDATES);
+        if self.candidates.len() > most {
+            let ranked = self.ranked();
+            self.candidates = ranked.into_iter().take(most / 2).collect();
+        }
+    }
+
+    /// The names without a series, the highest first.
+    fn ranked(&mut self) -> Vec<(Name, Candidate)> {
+        let mut all: Vec<(Name, Candidate)> = self.candidates.drain().collect();
+        all.sort_unstable_by(|(one, own), (other, another)| {
+            another.score.total_cmp(&own.score).then_with(|| one.cmp(other))
+        });
+        all
+    }
+
     /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Table::seen_by_all`].
     pub fn rank(&mut self, now: SystemTime, is_amid_round: bool) {
-        let mut candidates: Vec<(f64, String)> =
-            self.candidates.drain().map(|(label, score)| (score, label)).collect();
-        candidates.sort_unstable_by(|(one, own), (other, another)| {
-            other.total_cmp(one).then_with(|| own.cmp(another))
-        });
-        let room = self.limit.saturating_sub(self.series.len());
-        let rest = candidates.split_off(room.min(candidates.len()));
-        for (score, label) in candidates {
-            self.begin(label, score, now, is_amid_round);
-        }
-        self.give_way(&rest);
-        let ranked = rest.into_iter().take(self.limit.saturating_mul(REMEMBERED));
-        self.candidates.extend(ranked.map(|(score, label)| (label, score)));
-    }
-
-    fn begin(&mut self, label: String, score: f64, now: SystemTime, is_amid_round: bool) {
-        let (totals, created) = match self.retired.remove(&label) {
-            Some(retired) => (retired.totals, retired.created),
-            None => (Totals::default(), now),
-        };
-        let phase = Phase::Beginning(is_amid_round);
-        let series = Series { totals, created, phase, score, idle: Duration::ZERO };
-        self.series.insert(label, series);
-    }
-
-    /// Series leave that are idle, or rank far below candidates.
-    fn give_way(&mut self, candidates: &[(f64, String)]) {
-        let mut counting: Vec<(f64, &mut Series)> = Vec::new();
-        let mut leaving = 0;
-        for series in self.series.values_mut() {
-            match series.phase {
-                Phase::Leaving(_) => leaving += 1,
-                Phase::Beginning(_) => {}
-                Phase::Counting => counting.push((series.score, series)),
+        let mut waiting = Vec::new();
+        for (name, candidate) in self.ranked() {
+            let has_room = self.series.len() < self.limit;
+            if has_room && candidate.is_active && candidate.score >= LOWEST {
+                self.begin(name, candidate.score, now, is_amid_round);
+            } else {
+                waiting.push((name, candidate));
             }
         }
-        counting.sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
+        let active = waiting.iter().filter(|(_, candidate)| candidate.is_active);
+        let scores: Vec<f64> = active.map(|(_, candidate)| candidate.score).take(self.limit).collect();
+        self.give_way(&scores);
+        let asleep = |(name, own): (Name, Candidate)| (name, Candidate { is_active: false, ..own });
+        self.candidates = waiting.into_iter().map(asleep).collect();
+        self.trim();
+    }
+
+    fn begin(&mut self, name: Name, score: f64, now: SystemTime, is_amid_round: bool) {
+        let (label, totals, created) = match self.retired.remove(&name) {
+            Some(retired) => (retired.label, retired.totals, retired.created),
+            None => (self.new_label(&name), Totals::default(), now),
+        };
+        let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
+        self.series.insert(name, Series { label, totals, created, phase, score, idle: Duration::ZERO });
+    }
+
+    /// A label that no other name of this table has: two users may have one name.
+    fn new_label(&mut self, name: &Name) -> Label {
+        let own = labels::of(name);
+        let mut label = own.clone();
+        for number in 2.. {
+            if !self.labels.contains(&label) {
+                break;
+            }
+            label = own.numbered(number);
+        }
+        self.labels.insert(label.clone());
+        label
+    }
+
+    /// Series leave that are idle, or rank far below candidates with these scores, the highest first.
+    fn give_way(&mut self, candidates: &[f64]) {
+        let is_leaving = |series: &&Series| matches!(series.phase, Phase::Leaving(_));
+        let mut leaving = self.series.values().filter(is_leaving).count();
+        let is_counting = |series: &&mut Series| series.phase == Phase::Counting;
+        let mut counting: Vec<&mut Series> = self.series.values_mut().filter(is_counting).collect();
+        counting.sort_unstable_by(|one, other| one.score.total_cmp(&other.score));
         let most = (self.limit / LEAVING_SHARE).max(1);
+        // Those that leave already make room for the first.
         let mut candidates = candidates.iter().skip(leaving);
-        for (score, series) in counting {
-            let is_beaten = candidates
-                .next()
-                .is_some_and(|(best, _)| best.partial_cmp(&(score * HYSTERESIS)) == Some(Ordering::Greater));
+        for series in counting {
+            let is_beaten = candidates.next().is_some_and(|best| *best > series.score * HYSTERESIS);
             if (is_beaten && leaving < most) || series.idle >= IDLE {
-                series.phase = Phase::Leaving(LAST_LOOKS);
+                series.phase = Phase::Leaving(LOOKS);
                 leaving += 1;
             }
         }
     }
 
-    /// A round is over: all scrapers have been here.
-    pub fn seen_by_all(&mut self) {
+    /// A round is over: all scrapers have been here. Returns whether that changes what is shown, or where amounts go.
+    pub fn seen_by_all(&mut self) -> bool {
+        let mut has_changed = false;
         let mut gone = Vec::new();
-        for (label, series) in &mut self.series {
-            series.phase = match series.phase {
-                Phase::Beginning(true) => Phase::Beginning(false),
-                Phase::Beginning(false) | Phase::Counting => Phase::Counting,
+        for (name, series) in &mut self.series {
+            let next = match series.phase {
+                Phase::Beginning(0 | 1) | Phase::Counting => Phase::Counting,
+                Phase::Beginning(looks) => Phase::Beginning(looks - 1),
                 Phase::Leaving(0 | 1) => {
-                    gone.push(label.clone());
+                    gone.push(name.clone());
                     continue;
                 }
                 Phase::Leaving(looks) => Phase::Leaving(looks - 1),
             };
+            series.phase = next;
         }
-        for label in gone {
-            self.retire(label);
+        for name in gone {
+            has_changed = true;
+            self.retire(name);
         }
+        has_changed
     }
 
-    fn retire(&mut self, label: String) {
-        let Some(series) = self.series.remove(&label) else { return };
+    fn retire(&mut self, name: Name) {
+        let Some(series) = self.series.remove(&name) else { return };
         self.retirements += 1;
-        let retired = Retired { totals: series.totals, created: series.created, order: self.retirements };
-        self.retired.insert(label, retired);
-        let most = self.limit.saturating_mul(REMEMBERED);
-        if self.retired.len() > most {
-            // Half at once, so that each costs the same on average.
-            let oldest = self.retirements.saturating_sub(most as u64 / 2);
-            self.retired.retain(|_, retired| retired.order > oldest);
+        let Series { label, totals, created, .. } = series;
+        self.retired.insert(name, Retired { label, totals, created, order: self.retirements });
+        if self.retired.len() > RETIRED {
+            // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
+            let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);
+            let (forgotten_ns, labels) = (&mut self.forgotten_ns, &mut self.labels);
+            self.retired.retain(|_, retired| {
+                let stays = retired.order > oldest;
+                if !stays {
+                    *forgotten_ns += retired.totals.cpu_ns();
+                    labels.remove(&retired.label);
+                }
+                stays
+            });
         }
     }
 }

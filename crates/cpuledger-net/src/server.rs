@@ -21,17 +21,22 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Answer};
-use crate::exposition::{Format, render};
+use crate::exposition::{Format, render_books, render_own};
 use crate::follow::Shared;
 use crate::hosts::Hosts;
-use crate::listen::{Listener, Stream};
+use crate::listen::{Accepted, Listener, Stream};
+use crate::scrapers::Visitor;
 use crate::web_config::WebConfig;
 
-/// How many connections there are at most. Then the oldest makes room: who sends a request at once has its answer long before.
-const MOST_CONNECTIONS: usize = 256;
+/// How many connections there are at most. Then the oldest makes room, if it is older than that: who sends a request at once has its answer long
+/// before. Each may hold a text of its own until it is sent.
+const MOST_CONNECTIONS: usize = 64;
+const LEAST_AGE: Duration = Duration::from_secs(1);
+/// How often one looks whether there is room.
+const ROOM_PAUSE: Duration = Duration::from_millis(10);
 /// How long a caller may take for a TLS handshake, and how long for the head of a request.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-const HEAD: Duration = Duration::from_secs(90);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// A head has no more bytes.
 const HEAD_BYTES: usize = 16 << 10;
 /// After an accept(2) that failed, for example as there are too many open files.
@@ -43,7 +48,7 @@ const INDEX: &str =
 
 type Body = Full<Bytes>;
 
-/// The text that was made last in each form.
+/// The text of the books that was made last in each form.
 #[derive(Default)]
 struct Rendered {
     revision: u64,
@@ -65,18 +70,25 @@ pub struct Server {
 #[derive(Default)]
 struct Connections {
     next: u64,
-    live: BTreeMap<u64, AbortHandle>,
+    live: BTreeMap<u64, (AbortHandle, Instant)>,
 }
 
 impl Connections {
-    fn add(&mut self, handle: AbortHandle) -> u64 {
-        if self.live.len() >= MOST_CONNECTIONS
-            && let Some((_, oldest)) = self.live.pop_first()
+    /// Whether there is room for one more. If there is none, the oldest is ended, unless it has just come.
+    fn has_room(&mut self) -> bool {
+        let is_full = self.live.len() >= MOST_CONNECTIONS;
+        if let Some(oldest) = self.live.first_entry().filter(|_| is_full)
+            && oldest.get().1.elapsed() >= LEAST_AGE
         {
-            oldest.abort();
+            oldest.remove().0.abort();
+            return true;
         }
+        !is_full
+    }
+
+    fn add(&mut self, handle: AbortHandle) -> u64 {
         self.next += 1;
-        self.live.insert(self.next, handle);
+        self.live.insert(self.next, (handle, Instant::now()));
         self.next
     }
 }
@@ -97,9 +109,11 @@ impl Server {
 
     /// Takes connections for ever.
     pub async fn run(self: Arc<Server>, listener: Listener) {
-        let is_local = listener.is_local();
         loop {
-            let (stream, peer) = match listener.accept().await {
+            while !self.lock_connections().has_room() {
+                sleep(ROOM_PAUSE).await;
+            }
+            let accepted = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(_) => {
                     sleep(ACCEPT_PAUSE).await;
@@ -109,7 +123,7 @@ impl Server {
             let server = Arc::clone(&self);
             let (number, told) = tokio::sync::oneshot::channel();
             let task = tokio::spawn(async move {
-                Arc::clone(&server).serve(stream, peer, is_local).await;
+                Arc::clone(&server).serve(accepted).await;
                 if let Ok(number) = told.await {
                     server.lock_connections().live.remove(&number);
                 }
@@ -130,49 +144,47 @@ impl Server {
         if let Some(path) = &self.config_path
             && config.has_changed()
         {
-            match WebConfig::read(path) {
-                Ok(new) => *config = Arc::new(new),
-                Err(error) => {
-                    warn(&format!("{error}; the configuration from before stays in force"));
-                    let mut old = WebConfig::clone(&config);
-                    old.forget_changes();
-                    *config = Arc::new(old);
-                }
-            }
-            self.access.forget();
+            let (read, files) = WebConfig::read(path);
+            let mut new = read.unwrap_or_else(|error| {
+                warn(&format!("{error}; the configuration from before stays in force"));
+                WebConfig::clone(&config)
+            });
+            new.watch(files);
+            *config = Arc::new(new);
         }
         Arc::clone(&config)
     }
 
-    async fn serve(self: Arc<Server>, stream: Box<dyn Stream>, peer: String, is_local: bool) {
+    async fn serve(self: Arc<Server>, accepted: Accepted) {
+        let Accepted { stream, peer, checks_host } = accepted;
         let config = self.config();
         match &config.tls {
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::clone(tls));
                 if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                    self.speak(stream, peer, is_local).await;
+                    self.speak(stream, peer, checks_host).await;
                 }
             }
-            None => self.speak(stream, peer, is_local).await,
+            None => self.speak(stream, peer, checks_host).await,
         }
     }
 
-    async fn speak(self: Arc<Server>, stream: impl Stream + 'static, peer: String, is_local: bool) {
+    async fn speak(self: Arc<Server>, stream: impl Stream + 'static, peer: String, checks_host: bool) {
         let service = service_fn(|request| {
             let (server, peer) = (Arc::clone(&self), peer.clone());
-            async move { Ok::<_, std::convert::Infallible>(server.answer(&request, &peer, is_local).await) }
+            async move { Ok::<_, std::convert::Infallible>(server.answer(&request, &peer, checks_host).await) }
         });
         // What goes wrong with a connection concerns nobody but the caller, who sees it end.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
+            .header_read_timeout(HEAD_TIMEOUT)
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service)
             .await;
     }
 
-    async fn answer(&self, request: &Request<Incoming>, peer: &str, is_local: bool) -> Response<Body> {
-        if is_local && !self.hosts.has(request) {
+    async fn answer(&self, request: &Request<Incoming>, peer: &str, checks_host: bool) -> Response<Body> {
+        if checks_host && !self.hosts.has(request) {
             return text(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this server answers by the name of its machine, localhost or an address\n",
@@ -185,10 +197,10 @@ impl Server {
         }
         let config = self.config();
         let authorization = text_of(request.headers(), &header::AUTHORIZATION);
-        match self.access.check(&config.users, authorization).await {
+        match self.access.check(&config.users, authorization, peer).await {
             Answer::Welcome => {}
             Answer::Busy => {
-                return text(StatusCode::TOO_MANY_REQUESTS, "too many passwords are being checked\n");
+                return text(StatusCode::TOO_MANY_REQUESTS, "a password is being checked\n");
             }
             Answer::Refused => {
                 let mut answer = text(StatusCode::UNAUTHORIZED, "a user and a password are needed\n");
@@ -212,8 +224,8 @@ impl Server {
         let is_packed = accepts_gzip(accepted);
         let agent = text_of(headers, &header::USER_AGENT).unwrap_or_default();
         // Who asks for the head alone sees no values.
-        let scraper = (request.method() == Method::GET).then(|| format!("{peer} {agent}"));
-        let body = self.text(format, is_packed, scraper.as_deref());
+        let visitor = (request.method() == Method::GET).then_some(Visitor { peer, agent });
+        let body = self.text(format, is_packed, visitor);
         let mut answer = with_type(Response::new(Full::new(body)), format.content_type());
         if is_packed {
             answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -222,30 +234,32 @@ impl Server {
         answer
     }
 
-    /// The text for a scraper. It is made once for all that come between two intervals.
-    fn text(&self, format: Format, is_packed: bool, scraper: Option<&str>) -> Bytes {
+    /// The text for a scraper. That of the books is made once for all that come between two intervals.
+    fn text(&self, format: Format, is_packed: bool, visitor: Option<Visitor<'_>>) -> Bytes {
         let now = Instant::now();
         let mut books = self.shared.books();
         books.settle(now);
+        if visitor.is_some() {
+            self.shared.own.add_scrape();
+        }
+        let form = |text: String| if is_packed { packed(text.as_bytes()) } else { text.into_bytes() };
         let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if rendered.revision != books.revision() {
             *rendered = Rendered { revision: books.revision(), texts: Vec::new() };
         }
         let known = rendered.texts.iter().find(|(own, packed, _)| (*own, *packed) == (format, is_packed));
-        let text = match known {
+        let of_books = match known {
             Some((_, _, text)) => text.clone(),
             None => {
-                let text = render(&books, &self.shared.own, format).into_bytes();
-                let text = Bytes::from(if is_packed { packed(&text) } else { text });
+                let text = Bytes::from(form(render_books(&books, format)));
                 rendered.texts.push((format, is_packed, text.clone()));
                 text
             }
         };
-        if let Some(scraper) = scraper {
-            self.shared.own.add_scrape();
-            books.visit(scraper, now);
-        }
-        text
+        // Two packed texts, one behind the other, are one packed text.
+        let own = form(render_own(&books, &self.shared.own, format));
+        visitor.into_iter().for_each(|visitor| books.visit(visitor, now));
+        [&of_books[..], &own].concat().into()
     }
 }
 

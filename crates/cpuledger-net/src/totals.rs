@@ -23,6 +23,11 @@ pub enum Figure {
 
 const FIGURES: usize = Figure::Exits as usize + 1;
 
+impl Figure {
+    /// Those that a source may not know.
+    pub const OPTIONAL: [Figure; 2] = [Figure::WaitingNs, Figure::StolenNs];
+}
+
 /// Sums by figure. They hold more than 64 bits: 1,000 CPUs fill those within 7 months.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals([u128; FIGURES]);

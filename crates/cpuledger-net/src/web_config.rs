@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bcrypt::HashParts;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -60,12 +61,14 @@ pub struct WebConfig {
     pub requires_certificate: bool,
     /// Users and bcrypt hashes of their passwords. Empty: everybody may read.
     pub users: BTreeMap<String, String>,
-    /// The files that it was made of, and their state at that time.
-    files: Vec<(PathBuf, State)>,
+    files: Files,
 }
 
+/// The files that a configuration was made of, and their state before they were read.
+pub type Files = Vec<(PathBuf, State)>;
+
 /// What changes when a file is replaced or written to; `None`: it is not there.
-type State = Option<[i64; 5]>;
+pub type State = Option<[i64; 5]>;
 
 fn state(path: &Path) -> State {
     let data = std::fs::metadata(path).ok()?;
@@ -73,51 +76,43 @@ fn state(path: &Path) -> State {
 }
 
 impl WebConfig {
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// When it, or a file that it names, cannot be read or used.
-    pub fn read(path: &Path) -> Result<WebConfig, ConfigError> {
+    /// Reads the file. Also returns the files that were looked at, whether they could be used or not.
+    pub fn read(path: &Path) -> (Result<WebConfig, ConfigError>, Files) {
         let mut files = vec![(path.to_owned(), state(path))];
+        (WebConfig::read_noting(path, &mut files), files)
+    }
+
+    fn read_noting(path: &Path, files: &mut Files) -> Result<WebConfig, ConfigError> {
         let text = String::from_utf8_lossy(&bytes(path)?).into_owned();
         let no_yaml = |reason: String| ConfigError::NoYaml { path: path.to_owned(), reason };
         let documents = Yaml::load_from_str(&text).map_err(|error| no_yaml(error.to_string()))?;
         let wrong = |reason: String| ConfigError::Wrong { path: path.to_owned(), reason };
-        let (mut tls, mut users) = (None, BTreeMap::new());
-        for (key, value) in documents
-            .first()
-            .map(|root| entries(root, "the file"))
-            .transpose()
-            .map_err(wrong)?
-            .unwrap_or_default()
-        {
+        let mut config = WebConfig::default();
+        let root = documents.first().map(|root| entries(root, "the file")).transpose();
+        for (key, value) in root.map_err(wrong)?.unwrap_or_default() {
             match key.as_str() {
-                "tls_server_config" => tls = Some(tls_settings(value).map_err(wrong)?),
-                "basic_auth_users" => users = read_users(value).map_err(wrong)?,
+                "tls_server_config" => {
+                    let settings = tls_settings(value).map_err(wrong)?;
+                    let settings = settings.below(path.parent().unwrap_or(Path::new(".")));
+                    files.extend(settings.files().map(|file| (file.clone(), state(file))));
+                    config.requires_certificate = settings.client_auth_type.as_deref() == Some(REQUIRED);
+                    config.tls = Some(Arc::new(settings.server(path)?));
+                }
+                "basic_auth_users" => config.users = read_users(value).map_err(wrong)?,
                 other => return Err(wrong(unknown(other, "tls_server_config and basic_auth_users"))),
             }
         }
-        let mut requires_certificate = false;
-        let tls = match tls {
-            Some(settings) => {
-                requires_certificate = settings.client_auth_type.as_deref() == Some(REQUIRED);
-                let settings = settings.below(path.parent().unwrap_or(Path::new(".")));
-                files.extend(settings.files().map(|file| (file.clone(), state(file))));
-                Some(Arc::new(settings.server(path)?))
-            }
-            None => None,
-        };
-        Ok(WebConfig { tls, requires_certificate, users, files })
+        Ok(config)
+    }
+
+    /// From now on these are its files.
+    pub fn watch(&mut self, files: Files) {
+        self.files = files;
     }
 
     /// Whether one of its files is another than it was.
     pub fn has_changed(&self) -> bool {
         self.files.iter().any(|(path, old)| state(path) != *old)
-    }
-
-    /// Its files are taken as they are now, whatever is in them.
-    pub fn forget_changes(&mut self) {
-        self.files.iter_mut().for_each(|(path, old)| *old = state(path));
     }
 }
 
@@ -155,7 +150,7 @@ fn read_users(node: &Yaml<'_>) -> Result<BTreeMap<String, String>, String> {
     for (user, hash) in entries(node, "basic_auth_users")? {
         let hash = text(&user, hash)?;
         // Not the hash itself: the sentence may get into a log.
-        bcrypt::verify("", &hash).map_err(|_| format!("the password of `{user}` is not a bcrypt hash"))?;
+        hash.parse::<HashParts>().map_err(|_| format!("the password of `{user}` is not a bcrypt hash"))?;
         users.insert(user, hash);
     }
     Ok(users)

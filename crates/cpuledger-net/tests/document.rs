@@ -17,6 +17,7 @@ fn the_document_has_all_metrics() {
         let labels = match family.kind {
             Kind::Cpu => "`by`, `name`, `part`",
             Kind::Series(_) => "`by`, `name`",
+            Kind::Departed => "`by`",
             Kind::Unattributed => "`reason`",
             Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => "",
         };
@@ -32,6 +33,7 @@ fn the_document_has_all_metrics_of_a_push() {
         let (by, attributes) = match family.kind {
             Kind::Cpu => (Some(Dimension::Command), "`cpuledger.DIMENSION`, `cpuledger.part`"),
             Kind::Series(_) => (Some(Dimension::Command), "`cpuledger.DIMENSION`"),
+            Kind::Departed => (Some(Dimension::Command), ""),
             Kind::Unattributed => (None, "`cpuledger.reason`"),
             Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => (None, ""),
         };

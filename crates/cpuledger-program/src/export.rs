@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::{ArgGroup, Args, Command};
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -12,17 +12,21 @@ file a segment of the recording and day, as in DIR/usage/date=2026-03-01/host=we
 written again. The segment that a recorder is writing is left out. The same time from another recording is refused. docs/export.md has the columns, what adds up to what, and queries \
 for DuckDB, polars, pandas, ClickHouse and Spark.
 
+A store of objects gets whole files only. After a failure or a kill the same command goes on from what is there. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL say which store of S3 it is, and who asks; CPULEDGER_HTTP_AUTHORIZATION is the header Authorization for WebDAV. AWS_ALLOW_HTTP=true allows what is not encrypted.
+
 Examples:
   cpuledger export -o tables                                   Parquet of what `cpuledger record` has written
   cpuledger export /srv/books -o tables --since yesterday --until today
+  cpuledger export /var/log/cpuledger --to s3://fleet/books      from a timer; docs/fleet.md has what to ask then
   cpuledger export segment.seg -o tables --format csv
 
-Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
+Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, a store cannot be reached or refuses access, or Ctrl-C, 2 wrong \
 option, 3 the program `cpuledger-export` is not installed.";
 
 /// The command as `cpuledger` has it: its options and its help.
 pub fn command() -> Command {
     Arguments::augment_args(Command::new("export"))
+        .group(ArgGroup::new("where").args(["output", "to"]).required(true))
         .about("Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines")
         .after_help(AFTER_HELP)
 }
@@ -35,7 +39,10 @@ pub struct Arguments {
     pub recording: Option<PathBuf>,
     /// The directory of the tables; it is made if it is missing
     #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
+    /// Where the tables go: a directory, `s3://BUCKET/PREFIX`, or the `https://` address of a folder of a WebDAV server
+    #[arg(long, value_name = "WHERE")]
+    pub to: Option<String>,
     /// Format of the files
     #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
     pub format: FormatName,

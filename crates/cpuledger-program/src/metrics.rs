@@ -7,10 +7,10 @@ use clap::{Args, Command};
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
-Every nanosecond goes to one series of each dimension: the names that use most have series of their own, the rest is `other`. So the series \
-of a dimension, idle and unattributed time add up to the capacity, and no counter ever falls. docs/metrics.md lists all metrics.
+In each dimension, every nanosecond is in exactly one series: the busiest names have their own, the rest share `other`. \
+Series + idle + unattributed = capacity. docs/metrics.md lists all metrics.
 
-It reads the service like any other user, and needs no privilege. It shows the rows that the service shows its user.
+It is an unprivileged client of the service. It exports the rows that the service shows to its user.
 
 Examples:
   cpuledger metrics                                            http://127.0.0.1:10911/metrics
@@ -23,7 +23,7 @@ Exit codes: 0 ended by a signal, 1 cannot listen or read its configuration, 2 wr
 /// The command as `cpuledger` has it: its options and its help.
 pub fn command() -> Command {
     Arguments::augment_args(Command::new("metrics"))
-        .about("Serve the books to Prometheus, as counters by command, user, unit and container")
+        .about("Export CPU time to Prometheus by command, user, unit and container")
         .after_help(AFTER_HELP)
 }
 
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Dimensions, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "command,user,unit,container")]
     pub by: Vec<By>,
-    /// Number of series in a dimension, beside `other`
+    /// Maximum number of named series in a dimension, not counting `other`
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub series: u32,
     /// TLS and passwords, in the format of Prometheus' exporters; read again when it changes

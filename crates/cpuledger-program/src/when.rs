@@ -62,6 +62,12 @@ pub fn written_exactly(ns: u64) -> String {
     written_in(ns, &TimeZone::system())
 }
 
+/// Likewise in UTC, in whole seconds and without the zone: `2026-11-27T03:12:00`.
+pub fn written_in_utc(ns: u64) -> String {
+    let instant = Timestamp::from_nanosecond(ns.into()).unwrap_or(Timestamp::MAX);
+    instant.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
 /// With its offset, where the local time comes twice.
 fn written_in(ns: u64, zone: &TimeZone) -> String {
     let instant = Timestamp::from_nanosecond(ns.into()).unwrap_or(Timestamp::MAX);

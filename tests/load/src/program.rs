@@ -21,7 +21,7 @@ const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 ///    layout (`target/<profile>/deps/<test>`, `target/<profile>/cpuledger-load`), and that of a test machine
 ///    to which both files were copied. Passed over if it is older than the sources of this package: a `cargo
 ///    test -p` of another package rebuilds this library, but not its program;
-/// 3. what `cargo build -p cpuledger-load` makes, in the folder and with the profile of the running one.
+/// 3. what `cargo build --bin cpuledger-load` makes, in the folder and with the profile of the running one.
 ///
 /// # Errors
 /// [`Error::NoProgram`] if nothing was found and cargo could not build it.
@@ -82,7 +82,8 @@ fn build(profile: Option<&Path>) -> Result<PathBuf, String> {
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(&cargo);
-    command.args(["build", "--quiet", "-p", NAME, "--bin", NAME, "--message-format=json"]);
+    // With the features that the whole workspace has: after `cargo test --workspace`, there is nothing left to compile.
+    command.args(["build", "--quiet", "--workspace", "--bin", NAME, "--message-format=json"]);
     command.args(["--manifest-path", MANIFEST]);
     if let Some((target, name)) = profile.and_then(|profile| Some((profile.parent()?, profile.file_name()?)))
     {

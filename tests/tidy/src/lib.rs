@@ -4,7 +4,6 @@
 pub mod code;
 pub mod imports;
 pub mod layers;
-pub mod purity;
 
 use std::path::Path;
 
@@ -322,7 +321,7 @@ mod tests {
 
     #[test]
     fn pure_crates_touch_nothing() {
-        let found: Vec<String> = purity::PURE
+        let found: Vec<String> = layers::PURE
             .iter()
             .flat_map(|(package, touching)| layers::impurities(&imports_of(package), touching))
             .collect();

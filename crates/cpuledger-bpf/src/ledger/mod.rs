@@ -62,26 +62,32 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: abi::CPULEDGER_DEFAULT_SLOTS, off: true }
+        Options::DEFAULT
     }
 }
 
+const _: () = assert!(
+    Options::DEFAULT.locked_bytes(512) < 16 * 1024 * 1024,
+    "on 512 CPUs the default ledger locks 16 MiB or more: lower CPULEDGER_DEFAULT_SLOTS of abi.h"
+);
+
 impl Options {
+    const DEFAULT: Options = Options { slots: abi::CPULEDGER_DEFAULT_SLOTS, off: true };
+
     /// The numbers of slots that a ledger can have.
     pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
         abi::CPULEDGER_MIN_SLOTS..=abi::CPULEDGER_MAX_SLOTS
     }
 
     /// Kernel memory that a ledger of this size locks, in bytes, on a machine whose CPUs have numbers below `cpu_ids`.
-    pub fn locked_bytes(&self, cpu_ids: u32) -> u64 {
-        let slots = u64::from(self.slots);
+    pub const fn locked_bytes(&self, cpu_ids: u32) -> u64 {
         let of_slot = size_of::<abi::cpuledger_slot>()
             + size_of::<abi::cpuledger_slot_rest>()
             + size_of::<abi::cpuledger_slot_off>();
-        slots * of_slot as u64
-            + 2 * u64::from(self.places(cpu_ids)) * size_of::<u64>() as u64
-            + u64::from(self.buckets()) * size_of::<abi::cpuledger_bucket>() as u64
-            + u64::from(cpu_ids) * size_of::<abi::cpuledger_cpu>() as u64
+        self.slots as u64 * of_slot as u64
+            + 2 * self.places(cpu_ids) as u64 * size_of::<u64>() as u64
+            + self.buckets() as u64 * size_of::<abi::cpuledger_bucket>() as u64
+            + cpu_ids as u64 * size_of::<abi::cpuledger_cpu>() as u64
             + size_of::<abi::cpuledger_control>() as u64
     }
 
@@ -101,13 +107,13 @@ impl Options {
 
     /// Places on the list of an interval: each CPU may leave a part of the last ones it has reserved, and most of those for the task
     /// that had it when it went offline.
-    fn places(&self, possible_cpus: u32) -> u32 {
+    const fn places(&self, possible_cpus: u32) -> u32 {
         let batch = abi::CPULEDGER_LIST_BATCH;
         self.slots.next_multiple_of(batch) + 2 * possible_cpus * batch
     }
 
     /// Buckets of the index of tids: at most half of their entries are ever used.
-    fn buckets(&self) -> u32 {
+    const fn buckets(&self) -> u32 {
         (2 * self.slots / abi::CPULEDGER_BUCKET_ENTRIES).next_power_of_two()
     }
 }
@@ -632,11 +638,6 @@ fn listed_at(place: u32, parity: u32) -> u32 {
 mod tests {
     use super::{Options, listed_at};
     use crate::abi;
-
-    #[test]
-    fn the_default_size_locks_less_than_16_mib_on_512_cpus() {
-        assert!(Options::default().locked_bytes(512) < 16 * 1024 * 1024);
-    }
 
     #[test]
     fn batches_are_whole_on_large_machines_and_leave_small_ledgers_their_slots() {

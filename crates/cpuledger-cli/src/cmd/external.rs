@@ -40,17 +40,27 @@ pub fn named(word: &OsStr) -> Option<External> {
 /// # Errors
 /// Where it is missing, or cannot be run.
 pub fn become_program(external: External, arguments: &[OsString]) -> anyhow::Result<()> {
-    let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
-    let places = places(&own, external.program);
-    let Some(program) = places.iter().find(|place| place.exists()) else {
-        return Err(Failure::NotInstalled(missing(external.name, &places)).into());
+    let program = match find(external.program)? {
+        Ok(program) => program,
+        Err(places) => return Err(Failure::NotInstalled(missing(external.name, &places)).into()),
     };
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     if external.is_one_of_several {
         command.arg(external.name);
     }
     let error = command.args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
+}
+
+/// Where a program or script is that belongs to this one; or all places where it could be, if it is in none.
+///
+/// # Errors
+/// Where it cannot be told where this program is.
+pub fn find(name: &str) -> anyhow::Result<Result<PathBuf, Vec<PathBuf>>> {
+    let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
+    let places = places(&own, name);
+    let found = places.iter().find(|place| place.exists()).cloned();
+    Ok(found.ok_or(places))
 }
 
 /// Where a program may be that belongs to this one: beside it, as cargo builds them, or in libexec. `PATH` is not searched: root runs this

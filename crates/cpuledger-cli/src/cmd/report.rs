@@ -1,5 +1,6 @@
 //! `cpuledger report`: what a recorded span says about CPU time, by name.
 
+mod fleet;
 pub mod names;
 mod output_file;
 mod progress;
@@ -33,8 +34,12 @@ Examples:
   cpuledger report --since -1h --by unit                   the units of systemd in the last hour
   cpuledger report --by ancestor --format html --output report.html
   cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
+  cpuledger report --fleet s3://fleet/books --by pod       the pods of all machines that export there, in the last 7 days
 
-Exit codes: 0 done; 1 no such recording, nothing recorded in that span, some of it cannot be read, or output failed; 2 wrong option.";
+--fleet asks DuckDB, as a package of Python (/usr/bin/python3, or what CPULEDGER_PYTHON names) or as a program. Without both it prints the SQL. Rows are by command, user, unit or pod; \
+formats are text and json (an object a line). docs/fleet.md has further questions.
+
+Exit codes: 0 done; 1 no such recording, nothing recorded in that span, some of it cannot be read, or output failed; 2 wrong option; 3 DuckDB or Python is not installed.";
 
 /// Parts of the time line of a page.
 const BUCKETS: u32 = 240;
@@ -71,6 +76,9 @@ pub struct Arguments {
     /// Two spans side by side: what grew most from A to B comes first
     #[arg(long, value_names = ["A", "B"], num_args = 2, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
     compare: Option<Vec<String>>,
+    /// Ask the exports of many machines, by DuckDB, which has to be installed: a directory or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["recording", "compare", "output"])]
+    fleet: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +185,16 @@ impl Question {
 /// A wrong option, no recording, nothing in the span, a part of it that cannot be read, or an output that cannot be written.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let question = Question::of(arguments)?;
+    if let Some(tables) = &arguments.fleet {
+        let Span { since, until } = question.spans[0];
+        return fleet::run(&fleet::Question {
+            tables,
+            by: question.by.name,
+            format: &arguments.format,
+            top: question.top,
+            span: [arguments.since.as_ref().map(|_| since), arguments.until.as_ref().map(|_| until)],
+        });
+    }
     let usual = place::usual();
     let path = arguments.recording.as_deref().or(usual.as_deref());
     let path =

@@ -36,11 +36,11 @@ impl Metrics {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
         let mut words = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
-        while !line.contains("metrics are at http://") {
+        while !line.contains("metrics are at http") {
             line.clear();
             assert!(words.read_line(&mut line).expect("UTF-8") > 0, "it has ended");
         }
-        let address = line.trim().rsplit("http://").next().and_then(|text| text.parse().ok());
+        let address = line.trim().rsplit("://").next().and_then(|text| text.parse().ok());
         Metrics { child, address: address.expect("an address"), words }
     }
 
@@ -111,7 +111,9 @@ impl Samples {
         let rest = self.sum("cpuledger_idle_seconds_total", "")
             + self.sum("cpuledger_unattributed_seconds_total", "");
         for by in dimensions {
-            let used = self.sum("cpuledger_cpu_seconds_total", &format!("by=\"{by}\""));
+            let label = format!("by=\"{by}\"");
+            let used = self.sum("cpuledger_cpu_seconds_total", &label)
+                + self.sum("cpuledger_departed_cpu_seconds", &label);
             assert_eq!(used + rest, capacity, "by {by}");
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::framing::{CgroupNames, Nameless, write_cgroups};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Options, Recording, Step, Writer};
 
@@ -15,8 +16,42 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 pub const BEGIN_NS: u64 = 1_700_006_370 * SECOND_NS + 123_456_000;
 
 /// Names as the kernel may have them.
-const NAMES: [&[u8]; 6] =
-    [b"make", b"cc1", b"a,\"b\"\n\xff", b"=1+1", "\u{202e}evil".as_bytes(), b"<script>"];
+const NAMES: [&[u8]; 7] =
+    [b"make", b"cc1", b"a,\"b\"\n\xff", b"=1+1", "\u{202e}evil".as_bytes(), b"<script>", b"(idle)"];
+
+/// The cgroups of rows, their numbers being 1, 2 and so on: a service, a pod, a container without a name, and a path that is in no unit.
+fn cgroups() -> [CgroupNames; 4] {
+    let text = |text: &str| text.as_bytes().to_vec();
+    let service = CgroupNames::of_path(b"/system.slice/a.service");
+    let pod = CgroupNames {
+        container: text("web"),
+        container_id: text("6e14"),
+        image: text("nginx"),
+        pod: text("shop's \"one\""),
+        namespace: text("prod"),
+        ..CgroupNames::of_path(b"/kubepods.slice/6e14")
+    };
+    let nameless = CgroupNames {
+        container_id: text("dd2a"),
+        nameless: Some(Nameless::Denied),
+        ..CgroupNames::of_path(b"/machine.slice/x.scope")
+    };
+    [service, pod, nameless, CgroupNames::of_path(b"/elsewhere")]
+}
+
+/// Unit and pod of each of these, and of what is in none that is known.
+const UNITS_AND_PODS: [(&str, &str); 5] = [
+    ("(unknown)", "(unknown)"),
+    ("a.service", "(none)"),
+    ("kubepods.slice", "prod/shop's \"one\""),
+    ("x.scope", "(unknown)"),
+    ("-.slice", "(none)"),
+];
+
+/// The cgroup of the row of this number.
+fn cgroup(row: u64) -> Option<u64> {
+    Some(row % 5).filter(|number| *number > 0)
+}
 
 /// Numbers that look random.
 struct Random(u64);
@@ -60,13 +95,18 @@ fn frame(random: &mut Random, nth: u64) -> Frame {
         own.iter().zip(first(inherited)).map(|(own, more)| Some(own + more.unwrap_or(0))),
     );
     table.fill(Column::EUID, (0..processes).map(|place| (place % 7 != 6).then_some(1000 + place % 3)));
+    table.fill(Column::CGROUP_ID, (0..processes).map(|place| cgroup(nth + place)));
     names(&mut frame, Section::Processes, &picked);
     let table = frame.table_mut(Section::Exited);
     table.reset(deaths as usize);
     table.fill(Column::CPU_NS, died.iter().map(|ns| Some(*ns)));
     table.fill(Column::EUID, (0..deaths).map(|place| Some(1000 + place % 2)));
     table.fill(Column::ENDS_PROCESS, (0..deaths).map(|place| Some(place % 2)));
+    table.fill(Column::CGROUP_ID, (0..deaths).map(|place| cgroup(nth + place)));
     names(&mut frame, Section::Exited, &dead);
+    let cgroups = cgroups();
+    let numbered: Vec<_> = (1..).map(|number| (Some(number), None)).zip(&cgroups).collect();
+    write_cgroups(&mut frame, &numbered);
     let source = frame.intern(b"ledger");
     let boot = frame.intern(b"0b7f5f6e-7c0a-4d1e-9d8f-000000000001");
     let capacity = 2 * SECOND_NS;
@@ -92,10 +132,19 @@ pub fn record(path: &Path, intervals: u64) {
     record_span(path, 0..intervals);
 }
 
+/// Likewise, in one segment.
+pub fn record_at_once(path: &Path, intervals: u64) {
+    record_in_segments(path, 0..intervals, intervals);
+}
+
 /// Likewise, of these numbers: another recording may have those before them.
 pub fn record_span(path: &Path, intervals: std::ops::Range<u64>) {
+    record_in_segments(path, intervals, 10);
+}
+
+fn record_in_segments(path: &Path, intervals: std::ops::Range<u64>, length_s: u64) {
     let options = Options {
-        segment_length: std::time::Duration::from_secs(10),
+        segment_length: std::time::Duration::from_secs(length_s),
         host: Some("web/1".into()),
         ..Options::default()
     };
@@ -165,6 +214,25 @@ pub fn sums(path: &Path) -> Sums {
         sums.capacity += figure(Column::CAPACITY_NS);
         let begin = figure(Column::END_REALTIME_NS) - figure(Column::END_NS) + figure(Column::START_NS);
         sums.first_us = if sums.first_us == 0 { begin / 1000 } else { sums.first_us.min(begin / 1000) };
+    }
+    sums
+}
+
+/// CPU time of each unit and of each pod, with their shares of what is in none.
+pub fn sums_of_units_and_pods(path: &Path) -> [BTreeMap<String, i128>; 2] {
+    let mut sums = [BTreeMap::new(), BTreeMap::new()];
+    for (_, frame) in frames(path) {
+        for (section, column) in [(Section::Processes, Column::SELF_NS), (Section::Exited, Column::CPU_NS)] {
+            let table = frame.table(section);
+            for row in 0..table.len() {
+                let cgroup = table.get(Column::CGROUP_ID, row).unwrap_or(0);
+                let (unit, pod) = UNITS_AND_PODS[cgroup as usize];
+                for (sums, name) in sums.iter_mut().zip([unit, pod]) {
+                    *sums.entry(name.to_owned()).or_default() +=
+                        i128::from(table.get(column, row).unwrap_or(0));
+                }
+            }
+        }
     }
     sums
 }

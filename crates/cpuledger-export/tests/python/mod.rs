@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// The variable of the environment that is set by `make test-clients`.
 const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
@@ -19,6 +20,7 @@ pub fn large_environment(name: &str, packages: &[&str]) -> Result<PathBuf, Strin
 }
 
 /// Likewise of pyspark, which needs Java.
+#[allow(dead_code)] // Not every test needs it.
 pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
     let python = large_environment(name, &["pyspark==4.*"])?;
     let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
@@ -31,6 +33,9 @@ pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
 
 /// The program of a virtual environment that has these packages; a sentence where that cannot be.
 pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    // Tests of one binary run at the same time, and several may want the same.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let python = folder.join("bin/python");
     let installed = folder.join(format!("installed {}", packages.join(" ")));

@@ -10,7 +10,7 @@ use cpuledger_report::{Amounts, Dimension, Name, Report, Row};
 use serde_json::{Value, json};
 
 use crate::exposition::dimension_name;
-use crate::labels::{Labels, REST, UNKNOWN};
+use crate::labels::{self, REST, UNKNOWN};
 use crate::mcp::read::{Read, Source, read, span_of};
 
 /// How many rows an answer has at most, and if it is not said.
@@ -148,9 +148,11 @@ impl Tool {
                 report.other_names += 1;
             }
         }
-        let mut labels = Labels::default();
-        let rows: Vec<Value> =
-            report.rows.iter().map(|row| line(labels.of(by, &row.name), &row.amounts, &report)).collect();
+        let rows: Vec<Value> = report
+            .rows
+            .iter()
+            .map(|row| line(&labels::of(&row.name).to_string(), &row.amounts, &report))
+            .collect();
         let mut answer = head(&found, &report);
         answer["by"] = json!(dimension_name(by));
         answer["rows"] = json!(rows);

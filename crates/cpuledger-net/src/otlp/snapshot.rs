@@ -17,6 +17,8 @@ use crate::otlp::messages::{
 };
 use crate::own::Own;
 use crate::processes::Process;
+use crate::series::Table;
+use crate::totals::Totals;
 
 /// The version of the names that are not cpuledger's own.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -92,24 +94,19 @@ struct Page<'a> {
 impl Page<'_> {
     fn family(&mut self, family: &Family, books: &Books, own: &Own) {
         match family.kind {
+            // What is not known is not 0.
+            Kind::Series(figure) if !books.knows(figure) => {}
             Kind::Cpu | Kind::Series(_) => {
                 for (dimension, table) in books.tables() {
-                    let mut points = Vec::new();
-                    let retired = table.retired().filter(|_| self.with_retired);
-                    for (name, totals, created) in lines(table).chain(retired) {
-                        let named =
-                            || KeyValue::text(&format!("cpuledger.{}", dimension_name(dimension)), name);
-                        match family.kind {
-                            Kind::Series(figure) => {
-                                points.push(self.point(vec![named()], created, int(totals.get(figure))));
-                            }
-                            _ => points.extend(PARTS.map(|(part, figure)| {
-                                let attributes = vec![named(), KeyValue::text("cpuledger.part", part)];
-                                self.point(attributes, created, int(totals.get(figure)))
-                            })),
-                        }
-                    }
-                    self.own(family, Some(dimension), points);
+                    self.of_series(family, dimension, table);
+                }
+            }
+            Kind::Departed => {
+                for (dimension, table) in books.tables() {
+                    let shown: u128 = self.retired(table).map(|(_, totals, _)| totals.cpu_ns()).sum();
+                    let ns = table.left_ns().saturating_sub(shown);
+                    let point = self.point(Vec::new(), table.created(), int(ns));
+                    self.own(family, Some(dimension), vec![point]);
                 }
             }
             Kind::Machine(figure) => {
@@ -130,6 +127,32 @@ impl Page<'_> {
                 self.own(family, None, points.into_iter().collect());
             }
         }
+    }
+
+    fn of_series(&mut self, family: &Family, dimension: Dimension, table: &Table) {
+        let mut points = Vec::new();
+        for (name, totals, created) in lines(table).chain(self.retired(table)) {
+            let named = || KeyValue::text(&format!("cpuledger.{}", dimension_name(dimension)), name.as_str());
+            match family.kind {
+                Kind::Series(figure) => {
+                    points.push(self.point(vec![named()], created, int(totals.get(figure))));
+                }
+                _ => points.extend(PARTS.map(|(part, figure)| {
+                    let attributes = vec![named(), KeyValue::text("cpuledger.part", part)];
+                    self.point(attributes, created, int(totals.get(figure)))
+                })),
+            }
+        }
+        self.own(family, Some(dimension), points);
+    }
+
+    /// Series that have left, if they are shown.
+    fn retired<'a>(
+        &self,
+        table: &'a Table,
+    ) -> impl Iterator<Item = (String, &'a Totals, SystemTime)> + use<'a> {
+        let with_retired = self.with_retired;
+        table.retired().filter(move |_| with_retired)
     }
 
     /// A family of cpuledger's own: whole nanoseconds, which are exact.
@@ -170,12 +193,11 @@ impl Page<'_> {
                 Dimension::Pod => ("k8s.pod.name", "k8s.pod.cpu.time", "Total CPU time consumed."),
                 _ => continue,
             };
-            let with_retired = self.with_retired;
-            for (name, totals, created) in lines(table).chain(table.retired().filter(|_| with_retired)) {
-                if matches!(name, REST | UNKNOWN | WITHOUT) {
+            for (name, totals, created) in lines(table).chain(self.retired(table)) {
+                if matches!(name.as_str(), REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
-                let resource = [self.resource, &[KeyValue::text(key, name)]].concat();
+                let resource = [self.resource, &[KeyValue::text(key, name.as_str())]].concat();
                 let point = self.point(Vec::new(), created, seconds(totals.cpu_ns()));
                 self.put(&resource, (metric, help, "s"), true, vec![point]);
             }

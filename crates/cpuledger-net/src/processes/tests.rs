@@ -111,7 +111,7 @@ fn one_that_uses_far_more_replaces_one_and_memory_is_bounded() {
             (0..1000).map(|pid| row(number * 1000 + pid + 1, number as u64, "x", 1)).collect();
         processes.add(&frame(number as u64, &rows, &[]));
         processes.rank(Duration::from_secs(1), 1);
-        assert!(processes.chosen.len() <= 4 && processes.candidates.len() <= 4 * REMEMBERED);
+        assert!(processes.chosen.len() <= 4 && processes.candidates.len() <= 4 * CANDIDATES);
         processes.were_shown();
     }
     processes.add(&frame(60, &[row(7, 7, "busy", 1_000_000)], &[]));

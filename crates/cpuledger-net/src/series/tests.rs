@@ -5,7 +5,11 @@ use cpuledger_report::Amounts;
 use proptest::prelude::*;
 
 use super::*;
-use crate::scrapers::Scrapers;
+use crate::scrapers::{Scrapers, Visitor};
+
+fn named(number: u64) -> Name {
+    Name::Text(format!("name {number}").into_bytes())
+}
 
 fn used(ns: u64) -> Amounts {
     Amounts { self_ns: ns, ..Amounts::default() }
@@ -24,7 +28,7 @@ struct Visit {
 }
 
 fn shown(table: &Table) -> Shown {
-    let own = table.series().map(|(label, series)| (Some(label.to_owned()), series.totals.cpu_ns()));
+    let own = table.series().map(|series| (Some(series.label.to_string()), series.totals.cpu_ns()));
     own.chain([(None, table.rest().cpu_ns())]).collect()
 }
 
@@ -64,7 +68,7 @@ impl Scene {
 
     fn feed(&mut self, uses: &[(u8, u64)]) {
         for (name, ns) in uses {
-            self.table.add(&format!("name {name}"), &used(*ns));
+            self.table.add(&named(u64::from(*name)), &used(*ns));
             self.fed += u128::from(*ns);
         }
     }
@@ -83,7 +87,8 @@ impl Scene {
         }
         let visits = last.map_or(1, |last| last.visits + 1);
         self.seen.insert(name.to_owned(), Visit { shown: now, fed: self.fed, visits });
-        if self.scrapers.visit(name, self.begin + Duration::from_secs(self.seconds)) {
+        let visitor = Visitor { peer: "", agent: name };
+        if self.scrapers.visit(visitor, self.begin + Duration::from_secs(self.seconds)) {
             self.table.seen_by_all();
         }
     }
@@ -107,40 +112,70 @@ proptest! {
     }
 }
 
+const SECOND: u64 = 1_000_000_000;
+
 #[test]
-fn a_series_begins_with_0_and_counts_once_it_was_seen() {
+fn a_series_begins_with_0_and_counts_once_it_was_seen_twice() {
     let mut scene = Scene::new(2);
-    scene.feed(&[(1, 100)]);
-    scene.scrape("a", 2);
     let own = Some("name 1".to_owned());
-    assert_eq!(shown(&scene.table), [(None, 100), (own.clone(), 0)].into());
-    scene.feed(&[(1, 7)]);
-    scene.scrape("a", 2);
-    assert_eq!(shown(&scene.table), [(None, 100), (own, 7)].into());
+    for looks in 1..=3 {
+        scene.feed(&[(1, SECOND)]);
+        scene.scrape("a", 2);
+        let counted = u128::from(SECOND) * if looks > 2 { 1 } else { 0 };
+        let rest = u128::from(SECOND) * looks - counted;
+        assert_eq!(shown(&scene.table), [(None, rest), (own.clone(), counted)].into(), "{looks}");
+    }
+}
+
+#[test]
+fn two_users_of_one_name_are_two_series() {
+    let mut table = Table::new(4, SystemTime::UNIX_EPOCH);
+    // No machine has a user of this number, and a command has its number for a name.
+    for name in [Name::User(4_000_000_001), Name::Text(b"4000000001".to_vec())] {
+        table.add(&name, &used(SECOND));
+    }
+    table.rank(SystemTime::UNIX_EPOCH, false);
+    let labels: Vec<String> = table.series().map(|series| series.label.to_string()).collect();
+    assert_eq!(labels.len(), 2);
+    assert_ne!(labels[0], labels[1]);
+}
+
+#[test]
+fn dead_names_of_a_storm_get_no_series_later() {
+    let mut scene = Scene::new(10);
+    for number in 0..200 {
+        scene.feed(&[(number, SECOND)]);
+    }
+    let mut labels = std::collections::BTreeSet::new();
+    for _ in 0..3600 {
+        scene.scrape("a", 10);
+        labels.extend(scene.table.series().map(|series| series.label.to_string()));
+    }
+    assert_eq!(labels.len(), 10);
+    assert_eq!(scene.table.series().count(), 0);
 }
 
 #[test]
 fn what_uses_far_more_replaces_what_uses_little_and_the_old_value_comes_back() {
     let mut scene = Scene::new(1);
-    let second = 1_000_000_000;
-    let has = |scene: &Scene, name: &str| scene.table.series().any(|(label, _)| label == name);
-    for _ in 0..3 {
-        scene.feed(&[(1, second)]);
+    let has = |scene: &Scene, name: &str| scene.table.series().any(|series| series.label.to_string() == name);
+    for _ in 0..4 {
+        scene.feed(&[(1, SECOND)]);
         scene.scrape("a", 1);
     }
     assert!(has(&scene, "name 1"));
     let value = shown(&scene.table)[&Some("name 1".to_owned())];
-    assert_eq!(value, 2 * u128::from(second));
-    scene.feed(&[(2, second)]);
+    assert_eq!(value, 2 * u128::from(SECOND));
+    scene.feed(&[(2, SECOND)]);
     scene.scrape("a", 1);
     assert!(has(&scene, "name 1"), "a little more is not enough");
     for _ in 0..60 {
-        scene.feed(&[(2, second)]);
+        scene.feed(&[(2, SECOND)]);
         scene.scrape("a", 1);
     }
     assert!(has(&scene, "name 2") && !has(&scene, "name 1"));
     for _ in 0..300 {
-        scene.feed(&[(1, second)]);
+        scene.feed(&[(1, SECOND)]);
         scene.scrape("a", 1);
     }
     assert!(has(&scene, "name 1") && !has(&scene, "name 2"));
@@ -150,16 +185,16 @@ fn what_uses_far_more_replaces_what_uses_little_and_the_old_value_comes_back() {
 #[test]
 fn what_is_idle_for_long_leaves_after_two_more_looks() {
     let mut scene = Scene::new(4);
-    scene.feed(&[(1, 5)]);
-    scene.scrape("a", 4);
-    scene.scrape("a", 4);
+    scene.feed(&[(1, SECOND)]);
+    (0..3).for_each(|_| scene.scrape("a", 4));
     let mut scrapes = 0;
     while scene.table.series().count() > 0 {
         scene.scrape("a", 4);
         scrapes += 1;
         assert!(scrapes < 1000);
     }
-    let least = IDLE.as_secs();
+    // It has been idle for two of the first three.
+    let least = IDLE.as_secs() - 2;
     assert!((least..least + 5).contains(&scrapes), "{scrapes} scrapes, one a second");
 }
 
@@ -168,12 +203,13 @@ fn ten_thousand_names_are_bounded() {
     let mut scene = Scene::new(100);
     for round in 0..200_u64 {
         for number in 0..500_u64 {
-            let name = format!("name {}", (round * 7919 + number * 104_729) % 10_000);
-            scene.table.add(&name, &used(number));
-            scene.fed += u128::from(number);
+            let name = named((round * 7919 + number * 104_729) % 10_000);
+            scene.table.add(&name, &used(number * 10_000_000));
+            scene.fed += u128::from(number * 10_000_000);
         }
         scene.scrape("a", 100);
-        assert!(scene.table.candidates.len() <= 100 * REMEMBERED);
-        assert!(scene.table.retired.len() <= 100 * REMEMBERED);
+        assert_eq!(scene.table.cpu_ns(), scene.fed);
+        assert!(scene.table.candidates.len() <= 100 * CANDIDATES);
+        assert!(scene.table.retired.len() <= RETIRED);
     }
 }

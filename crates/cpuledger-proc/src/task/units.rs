@@ -49,6 +49,11 @@ pub fn unit(path: &[u8]) -> Option<&[u8]> {
     unit_of(components(path).find(|name| !is_slice(name))?)
 }
 
+/// That unit or, of what is in none, the slice.
+pub fn unit_or_slice(path: &[u8]) -> &[u8] {
+    unit(path).unwrap_or_else(|| slice(path))
+}
+
 /// The unit of the user's manager.
 pub fn user_unit(path: &[u8]) -> Option<&[u8]> {
     let mut below = components(path).skip_while(|name| is_slice(name));

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use cpuledger_names::names::Names as Accounts;
-use cpuledger_names::systemd::unit_or_slice;
+use cpuledger_proc::task::units::unit_or_slice;
 use cpuledger_report::Name;
 use cpuledger_view::report::Labels;
 
