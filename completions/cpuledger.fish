@@ -34,6 +34,8 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
@@ -168,6 +170,27 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l web-conf
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l otlp -d 'Where to; `/v1/metrics` is added unless it is there [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l header -d 'A header of each request, as in `X-Scope: one`; may be repeated' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l certificate -d 'Certificates of the authorities that the receiver may have, in PEM [default: those of the machine]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l every -d 'Seconds between two pushes' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l queue -d 'Keep what is not sent yet in this directory, beyond the end of the program [default: in memory]' -r -f -a "(__fish_complete_directories)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l queue-size -d 'Size of that directory, in MiB; in memory it is 8 at most' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l by -d 'Dimensions, separated by commas' -r -f -a "command\t'Name of the process'
+user\t'Effective user'
+cgroup\t'Cgroup'
+unit\t'Unit of systemd'
+container\t'Container'
+pod\t'Pod of Kubernetes'
+image\t'Image of the container'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l series -d 'Number of series in a dimension, beside `other`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l processes -d 'Number of processes that are sent one by one: those that use most' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r -f -a "status\t''
 stat\t''
@@ -185,15 +208,17 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -f -a "(__fish_complete_subcommand --fcs-skip=2 -o --format --output --source --socket)"

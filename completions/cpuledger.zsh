@@ -176,6 +176,40 @@ image\:"Image of the container"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
 ;;
+(push)
+_arguments "${_arguments_options[@]}" : \
+'--otlp=[Where to; \`/v1/metrics\` is added unless it is there \[default\: \$OTEL_EXPORTER_OTLP_ENDPOINT, or http\://localhost\:4318\]]:URL:_urls' \
+'*--header=[A header of each request, as in \`X-Scope\: one\`; may be repeated]:NAME: VALUE:' \
+'--certificate=[Certificates of the authorities that the receiver may have, in PEM \[default\: those of the machine\]]:FILE:_files' \
+'--every=[Seconds between two pushes]:SECONDS:' \
+'--queue=[Keep what is not sent yet in this directory, beyond the end of the program \[default\: in memory\]]:DIR:_files -/' \
+'--queue-size=[Size of that directory, in MiB; in memory it is 8 at most]:MIB:' \
+'*--by=[Dimensions, separated by commas]:BY:((command\:"Name of the process"
+user\:"Effective user"
+cgroup\:"Cgroup"
+unit\:"Unit of systemd"
+container\:"Container"
+pod\:"Pod of Kubernetes"
+image\:"Image of the container"))' \
+'--series=[Number of series in a dimension, beside \`other\`]:N:' \
+'--processes=[Number of processes that are sent one by one\: those that use most]:N:' \
+'--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
+(mcp)
+_arguments "${_arguments_options[@]}" : \
+'--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::recording -- The recording\: its directory, or one segment \[default\: where `cpuledger record` writes\]:_files' \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -251,6 +285,14 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(push)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
+(mcp)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -286,6 +328,8 @@ _cpuledger_commands() {
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'metrics:Export CPU time to Prometheus by command, user, unit and container' \
+'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
+'mcp:Answer questions of programs that speak the Model Context Protocol' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -313,6 +357,8 @@ _cpuledger__subcmd__help_commands() {
 'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'metrics:Export CPU time to Prometheus by command, user, unit and container' \
+'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
+'mcp:Answer questions of programs that speak the Model Context Protocol' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -335,6 +381,11 @@ _cpuledger__subcmd__help__subcmd__help_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help help commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__mcp_commands] )) ||
+_cpuledger__subcmd__help__subcmd__mcp_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help mcp commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help__subcmd__metrics_commands] )) ||
 _cpuledger__subcmd__help__subcmd__metrics_commands() {
     local commands; commands=()
@@ -344,6 +395,11 @@ _cpuledger__subcmd__help__subcmd__metrics_commands() {
 _cpuledger__subcmd__help__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help ps commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__help__subcmd__push_commands] )) ||
+_cpuledger__subcmd__help__subcmd__push_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help push commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__help__subcmd__record_commands] )) ||
 _cpuledger__subcmd__help__subcmd__record_commands() {
@@ -375,6 +431,11 @@ _cpuledger__subcmd__help__subcmd__top_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help top commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__mcp_commands] )) ||
+_cpuledger__subcmd__mcp_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger mcp commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__metrics_commands] )) ||
 _cpuledger__subcmd__metrics_commands() {
     local commands; commands=()
@@ -384,6 +445,11 @@ _cpuledger__subcmd__metrics_commands() {
 _cpuledger__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger ps commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__push_commands] )) ||
+_cpuledger__subcmd__push_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger push commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__record_commands] )) ||
 _cpuledger__subcmd__record_commands() {

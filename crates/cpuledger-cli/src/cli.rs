@@ -79,6 +79,20 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums
+    #[command(disable_help_flag = true)]
+    Push {
+        /// Options of the program `cpuledger-net`; `cpuledger push --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Answer questions of programs that speak the Model Context Protocol
+    #[command(disable_help_flag = true)]
+    Mcp {
+        /// Options of the program `cpuledger-net`; `cpuledger mcp --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

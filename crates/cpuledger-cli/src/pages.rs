@@ -52,6 +52,8 @@ fn whole() -> clap::Command {
         let whole = match own.get_name() {
             "export" => cpuledger_program::export::command(),
             "metrics" => cpuledger_program::metrics::command(),
+            "push" => cpuledger_program::push::command(),
+            "mcp" => cpuledger_program::mcp::command(),
             _ => own,
         };
         *command = whole.display_order(place);

@@ -9,13 +9,14 @@ use std::process::{Command, Output};
 use cpuledger_load::{with_export, with_net};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 44] = [
+const INSTALLED: [&str; 47] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
     "usr/lib/systemd/system/cpuledger-export.service",
     "usr/lib/systemd/system/cpuledger-export.timer",
     "usr/lib/systemd/system/cpuledger-metrics.service",
+    "usr/lib/systemd/system/cpuledger-push.service",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
@@ -41,8 +42,10 @@ const INSTALLED: [&str; 44] = [
     "usr/share/fish/vendor_completions.d/ptop.fish",
     "usr/share/man/man1/cpuledger-doctor.1",
     "usr/share/man/man1/cpuledger-export.1",
+    "usr/share/man/man1/cpuledger-mcp.1",
     "usr/share/man/man1/cpuledger-metrics.1",
     "usr/share/man/man1/cpuledger-ps.1",
+    "usr/share/man/man1/cpuledger-push.1",
     "usr/share/man/man1/cpuledger-record.1",
     "usr/share/man/man1/cpuledger-report.1",
     "usr/share/man/man1/cpuledger-run.1",
@@ -155,6 +158,7 @@ fn what_is_not_built_is_not_installed() {
             || name.ends_with("/cpuledger-net")
             || name.contains("system/cpuledger-export.")
             || name.ends_with("/cpuledger-metrics.service")
+            || name.ends_with("/cpuledger-push.service")
     };
     let expected = INSTALLED.iter().filter(|name| !is_further(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
@@ -252,6 +256,7 @@ fn the_service_manager_takes_the_units() {
     for (unit, beside, command) in [
         ("cpuledger.service", "cpuledger.socket", "serve"),
         ("cpuledger-metrics.service", "cpuledger.socket", "metrics"),
+        ("cpuledger-push.service", "cpuledger.socket", "push"),
         ("cpuledger-export.service", "cpuledger-export.timer", "export"),
     ] {
         let service = units.join(unit);

@@ -1,10 +1,12 @@
 //! The books as counters: frames go in, series come out.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
 
+use crate::modes::{self, Modes};
+use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
 use crate::series::Table;
 use crate::totals::Figure;
@@ -80,6 +82,8 @@ pub struct Books {
     scrapers: Scrapers,
     /// Until when there are intervals, CLOCK_MONOTONIC in nanoseconds.
     end_ns: Option<u64>,
+    /// The same, CLOCK_REALTIME.
+    end_realtime_ns: Option<u64>,
     settled: Instant,
     /// How many intervals there were then.
     settled_intervals: Option<u64>,
@@ -89,6 +93,21 @@ pub struct Books {
     /// The process of the service, and the CPU time that it has used itself, in nanoseconds.
     service: Option<i32>,
     service_ns: Option<u128>,
+    /// For those who want it: CPU time by mode, and the processes that use most.
+    detail: Option<Detail>,
+}
+
+/// What only a push has.
+struct Detail {
+    modes: Modes,
+    processes: Processes,
+    limit: usize,
+}
+
+impl Detail {
+    fn new(limit: usize) -> Detail {
+        Detail { modes: Modes::default(), processes: Processes::new(limit), limit }
+    }
 }
 
 impl Books {
@@ -97,19 +116,45 @@ impl Books {
         let now = SystemTime::now();
         Books {
             dimensions: dimensions.to_vec(),
-            wanted: Accumulator::new(dimensions).wanted(),
+            wanted: Accumulator::new(dimensions).wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
             is_known: [false; Figure::OPTIONAL.len()],
             tables: dimensions.iter().map(|_| Table::new(limit, now)).collect(),
             machine: Machine::default(),
             scrapers: Scrapers::default(),
             end_ns: None,
+            end_realtime_ns: None,
             settled: Instant::now(),
             settled_intervals: None,
             revision: 0,
             created: now,
             service: None,
             service_ns: None,
+            detail: None,
         }
+    }
+
+    /// Likewise, with CPU time by mode and at most so many processes, one by one.
+    #[must_use]
+    pub fn with_processes(mut self, limit: usize) -> Books {
+        let columns = [&modes::COLUMNS[..], &processes::COLUMNS[..], &processes::growths()[..]].concat();
+        let detailed = Wanted::of(&[Section::Processes, Section::Exited], &columns);
+        self.wanted = self.wanted.and(&detailed);
+        self.detail = Some(Detail::new(limit));
+        self
+    }
+
+    /// Begins again at the end of the last interval: all counters are 0, and no time is lost between.
+    pub fn renew(&mut self, limit: usize) {
+        let when = self.realtime();
+        self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when));
+        self.is_known = [false; Figure::OPTIONAL.len()];
+        self.machine = Machine::default();
+        self.settled_intervals = None;
+        self.scrapers = Scrapers::default();
+        self.created = when;
+        self.service_ns = None;
+        self.detail = self.detail.take().map(|detail| Detail::new(detail.limit));
+        self.revision += 1;
     }
 
     /// What has to be decoded of a frame.
@@ -132,7 +177,12 @@ impl Books {
         if start_ns < since_ns {
             return;
         }
+        let is_first = self.end_ns.is_none();
         self.end_ns = Some(end_ns);
+        self.end_realtime_ns = frame.figure(Column::END_REALTIME_NS).or(self.end_realtime_ns);
+        if is_first {
+            self.begin(frame);
+        }
         if start_ns > since_ns {
             self.machine.add_gap(capacity_between(frame, start_ns - since_ns));
         }
@@ -141,9 +191,26 @@ impl Books {
         let mut interval = Accumulator::new(&self.dimensions);
         interval.add(frame, when);
         self.add_reports(&interval);
+        if let Some(detail) = &mut self.detail {
+            detail.modes.add_frame(frame);
+            detail.processes.add(frame);
+        }
         if let Some(used_ns) = self.service.and_then(|process| self_ns_of(frame, process)) {
             *self.service_ns.get_or_insert(0) += u128::from(used_ns);
         }
+    }
+
+    /// The counters begin with the first interval, and not only when this program has it.
+    fn begin(&mut self, frame: &Frame) {
+        let Some(end_ns) = self.end_realtime_ns else { return };
+        self.created = at(end_ns.saturating_sub(frame.length_ns().unwrap_or_default()));
+        let created = self.created;
+        self.tables.iter_mut().for_each(|table| table.begin_at(created));
+    }
+
+    /// End of the last interval, or now if there was none.
+    pub fn realtime(&self) -> SystemTime {
+        self.end_realtime_ns.map_or_else(SystemTime::now, at)
     }
 
     /// Adds an interval to the series.
@@ -178,10 +245,13 @@ impl Books {
         self.revision += 1;
         let passed = now.saturating_duration_since(self.settled);
         self.settled = now;
-        let (created, is_amid_round) = (SystemTime::now(), self.scrapers.are_amid_round());
+        let (created, is_amid_round) = (self.realtime(), self.scrapers.are_amid_round());
         for table in &mut self.tables {
             table.age(passed);
             table.rank(created, is_amid_round);
+        }
+        if let Some(detail) = &mut self.detail {
+            detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
         }
     }
 
@@ -194,6 +264,9 @@ impl Books {
             if table.seen_by_all() {
                 self.revision += 1;
             }
+        }
+        if let Some(detail) = &mut self.detail {
+            detail.processes.were_shown();
         }
     }
 
@@ -216,6 +289,20 @@ impl Books {
     /// The time of all CPUs.
     pub fn machine(&self) -> &Machine {
         &self.machine
+    }
+
+    /// CPU time of all tasks by mode, which [`Machine::attributed_ns`] is the sum of; `None`: nobody wants it.
+    pub fn modes(&self) -> Option<Modes> {
+        let modes = self.detail.as_ref()?.modes;
+        let told_ns = modes.named().into_iter().map(|(_, ns)| ns).sum();
+        // Rows that this user is not shown have no modes.
+        let untold_ns = self.machine.attributed_ns.saturating_sub(told_ns);
+        Some(Modes { unknown_ns: modes.unknown_ns + untold_ns, ..modes })
+    }
+
+    /// The processes that use most.
+    pub fn processes(&self) -> Vec<&Process> {
+        self.detail.as_ref().map(|detail| detail.processes.shown()).unwrap_or_default()
     }
 
     /// When the counters began.
@@ -247,6 +334,11 @@ fn capacity_between(frame: &Frame, ns: u64) -> u128 {
         }
         None => u128::from(ns),
     }
+}
+
+/// An instant of CLOCK_REALTIME in nanoseconds.
+fn at(ns: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(ns)
 }
 
 /// The name of the service's process.

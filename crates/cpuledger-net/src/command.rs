@@ -1,13 +1,15 @@
 //! The commands of this program.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use clap::FromArgMatches;
+use cpuledger_program as options;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
-use cpuledger_program::metrics::{self, Arguments, By};
+use cpuledger_program::metrics::{Arguments, By};
 use cpuledger_program::output::{complain, warn};
 use cpuledger_report::Dimension;
 use cpuledger_service::client::{ClientError, name_socket, socket_path};
@@ -16,8 +18,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
 use crate::books::Books;
-use crate::follow::{self, Shared};
+use crate::follow::{self, Connection, Shared};
 use crate::listen::{Listener, Place, USUAL};
+use crate::mcp;
+use crate::push;
 use crate::server::Server;
 use crate::web_config::WebConfig;
 
@@ -36,11 +40,24 @@ pub fn main() -> anyhow::Result<()> {
     match words.next() {
         Some(command) if command == "metrics" => {
             let name = OsString::from("cpuledger metrics");
-            let matches = metrics::command().try_get_matches_from([name].into_iter().chain(words))?;
+            let matches =
+                options::metrics::command().try_get_matches_from([name].into_iter().chain(words))?;
             serve_metrics(&Arguments::from_arg_matches(&matches)?)
         }
+        Some(command) if command == "push" => {
+            let name = OsString::from("cpuledger push");
+            let matches = options::push::command().try_get_matches_from([name].into_iter().chain(words))?;
+            let arguments = options::push::Arguments::from_arg_matches(&matches)?;
+            let connection = connect(arguments.socket.as_deref(), "push")?;
+            push::run(&arguments, &dimensions(&arguments.by), connection)
+        }
+        Some(command) if command == "mcp" => {
+            let name = OsString::from("cpuledger mcp");
+            let matches = options::mcp::command().try_get_matches_from([name].into_iter().chain(words))?;
+            mcp::run(&options::mcp::Arguments::from_arg_matches(&matches)?)
+        }
         _ => Err(Failure::Usage(format!(
-            "{} is a part of cpuledger: run `cpuledger metrics`",
+            "{} is a part of cpuledger: run `cpuledger metrics`, `cpuledger push` or `cpuledger mcp`",
             program.display()
         ))
         .into()),
@@ -59,11 +76,35 @@ fn dimension(by: By) -> Dimension {
     }
 }
 
-/// `cpuledger metrics`.
-fn serve_metrics(arguments: &Arguments) -> anyhow::Result<()> {
-    if let Some(socket) = &arguments.socket {
+/// Each of these once.
+fn dimensions(by: &[By]) -> Vec<Dimension> {
+    let mut dimensions: Vec<Dimension> = Vec::new();
+    for by in by.iter().map(|by| dimension(*by)) {
+        if !dimensions.contains(&by) {
+            dimensions.push(by);
+        }
+    }
+    dimensions
+}
+
+/// Connects to the service, and says if that does not show all rows.
+fn connect(socket: Option<&Path>, command: &str) -> anyhow::Result<Connection> {
+    if let Some(socket) = socket {
         name_socket(socket);
     }
+    let connection = follow::connect()
+        .with_context(|| format!("no {command} without the service at {}", socket_path().display()))?;
+    if connection.audience != "all" {
+        warn(&format!(
+            "the service shows this user the audience `{}`; [audiences] in its configuration names those who see all",
+            connection.audience
+        ));
+    }
+    Ok(connection)
+}
+
+/// `cpuledger metrics`.
+fn serve_metrics(arguments: &Arguments) -> anyhow::Result<()> {
     let config = match &arguments.web_config {
         Some(path) => {
             let (config, files) = WebConfig::read(path);
@@ -73,20 +114,8 @@ fn serve_metrics(arguments: &Arguments) -> anyhow::Result<()> {
         }
         None => WebConfig::default(),
     };
-    let mut dimensions: Vec<Dimension> = Vec::new();
-    for by in arguments.by.iter().map(|by| dimension(*by)) {
-        if !dimensions.contains(&by) {
-            dimensions.push(by);
-        }
-    }
-    let connection = follow::connect()
-        .with_context(|| format!("no metrics without the service at {}", socket_path().display()))?;
-    if connection.audience != "all" {
-        warn(&format!(
-            "the service shows this user the audience `{}`; [audiences] in its configuration names those who see all",
-            connection.audience
-        ));
-    }
+    let dimensions = dimensions(&arguments.by);
+    let connection = connect(arguments.socket.as_deref(), "metrics")?;
     let shared = Shared::new(Books::new(&dimensions, arguments.series as usize));
     let is_open = config.users.is_empty() && !config.requires_certificate;
     let (is_plain, scheme) = (config.tls.is_none(), if config.tls.is_some() { "https" } else { "http" });

@@ -106,7 +106,7 @@ pub fn render_books(books: &Books, format: Format) -> String {
 pub fn render_own(books: &Books, own: &Own, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     for family in &FAMILIES {
-        if let Kind::Own(figure) = family.kind {
+        if let Kind::Own(figure) | Kind::Server(figure) = family.kind {
             let value = figure(books, own);
             page.family(family, |page| value.into_iter().for_each(|value| page.sample(family, "", value)));
         }
@@ -150,7 +150,7 @@ impl Page {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Series(_) | Kind::Own(_) => {}
+            Kind::Series(_) | Kind::Own(_) | Kind::Server(_) => {}
         }
     }
 
@@ -206,7 +206,7 @@ impl Page {
 }
 
 /// The series of a dimension, and the rest last.
-fn lines(table: &Table) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+pub fn lines(table: &Table) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
     let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created));
     own.chain([(REST.to_owned(), table.rest(), table.created())])
 }

@@ -19,6 +19,8 @@ pub enum Kind {
     Unattributed,
     /// What the program says of itself and of the service at each scrape; `None`: it is not known.
     Own(fn(&Books, &Own) -> Option<u128>),
+    /// What the server says of itself; a push has other figures.
+    Server(fn(&Books, &Own) -> Option<u128>),
 }
 
 /// A family.
@@ -55,7 +57,7 @@ pub const FAMILIES: [Family; 22] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
-        "CPU time by name. For each value of `by` all samples grow by as much as the attributed time.",
+        "CPU time by name. All samples of a dimension grow by as much as the attributed time.",
         Kind::Cpu,
     ),
     gauge(
@@ -154,19 +156,24 @@ pub const FAMILIES: [Family; 22] = [
         "cpuledger_scrapes",
         "",
         "Answered scrapes.",
-        Kind::Own(|_, own| Some(u128::from(own.scrapes()))),
+        Kind::Server(|_, own| Some(u128::from(own.scrapes()))),
     ),
-    counter("process_cpu_seconds", "seconds", "CPU time of this exporter.", Kind::Own(|_, own| own.cpu_ns())),
+    counter(
+        "process_cpu_seconds",
+        "seconds",
+        "CPU time of this exporter.",
+        Kind::Server(|_, own| own.cpu_ns()),
+    ),
     gauge(
         "process_resident_memory_bytes",
         "bytes",
         "Resident memory of this exporter.",
-        Kind::Own(|_, own| own.resident_bytes()),
+        Kind::Server(|_, own| own.resident_bytes()),
     ),
     gauge(
         "process_start_time_seconds",
         "seconds",
         "When this exporter was started, in seconds since 1970.",
-        Kind::Own(|_, own| own.started_ns()),
+        Kind::Server(|_, own| own.started_ns()),
     ),
 ];

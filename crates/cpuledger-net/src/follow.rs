@@ -48,6 +48,13 @@ pub struct Connection {
     pub audience: String,
 }
 
+impl Connection {
+    /// The ring.
+    pub fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+}
+
 /// Connects to the service.
 ///
 /// # Errors

@@ -1,7 +1,9 @@
 //! The books for the network: an unprivileged reader of the service, whose faults can never touch the ledger.
 //!
 //! A thread (`follow`) copies each interval from the ring of the service and adds it to the books (`books`). There each nanosecond goes to one
-//! series of each dimension (`series`). When somebody scrapes, the books are settled and printed (`exposition`), and sent (`server`).
+//! series of each dimension (`series`). When somebody scrapes, the books are settled and printed (`exposition`), and sent (`server`). A push
+//! does the same from time to time (`push`), and keeps what is not sent yet in a queue (`otlp`). Questions of
+//! programs are answered from the ring or a recording (`mcp`).
 #![forbid(unsafe_code)]
 
 mod access;
@@ -13,7 +15,12 @@ mod follow;
 mod hosts;
 mod labels;
 mod listen;
+mod mcp;
+mod modes;
+pub mod otlp;
 mod own;
+mod processes;
+mod push;
 mod scrapers;
 mod series;
 mod server;

@@ -15,17 +15,17 @@ use crate::labels::{self, Label};
 use crate::totals::Totals;
 
 /// What has not used anything for this long gives its series up.
-const IDLE: Duration = Duration::from_secs(300);
+pub const IDLE: Duration = Duration::from_secs(300);
 /// After that time a second of CPU time counts half when names are ranked.
-const HALF_LIFE: Duration = Duration::from_secs(60);
+pub const HALF_LIFE: Duration = Duration::from_secs(60);
 /// A name has to rank that much higher than a series to replace it.
-const HYSTERESIS: f64 = 2.0;
+pub const HYSTERESIS: f64 = 2.0;
 /// A name that ranks lower than this has no series, in nanoseconds.
 const LOWEST: f64 = 1e6;
 /// At most a fourth of the series leaves at once.
-const LEAVING_SHARE: usize = 4;
+pub const LEAVING_SHARE: usize = 4;
 /// How many names are ranked at most, in multiples of the limit.
-const CANDIDATES: usize = 16;
+pub const CANDIDATES: usize = 16;
 /// How many series are remembered that have left.
 const RETIRED: usize = 1 << 14;
 /// How many whole rounds of scrapers see the first value of a series, and the last one.
@@ -110,6 +110,16 @@ impl Table {
     /// The series, in the order of their names.
     pub fn series(&self) -> impl Iterator<Item = &Series> {
         self.series.values()
+    }
+
+    /// Series that have left, and are remembered.
+    pub fn retired(&self) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+        self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created))
+    }
+
+    /// The rest began earlier than it was thought to.
+    pub fn begin_at(&mut self, when: SystemTime) {
+        self.created = when;
     }
 
     /// What no series has.

@@ -25,10 +25,14 @@ pub const EXPORT: External =
     External { name: "export", program: "cpuledger-export", is_one_of_several: false };
 /// `cpuledger metrics`.
 pub const METRICS: External = External { name: "metrics", program: "cpuledger-net", is_one_of_several: true };
+/// `cpuledger push`.
+pub const PUSH: External = External { name: "push", program: "cpuledger-net", is_one_of_several: true };
+/// `cpuledger mcp`.
+pub const MCP: External = External { name: "mcp", program: "cpuledger-net", is_one_of_several: true };
 
 /// A command, if it is one of these.
 pub fn named(word: &OsStr) -> Option<External> {
-    [EXPORT, METRICS].into_iter().find(|external| word == external.name)
+    [EXPORT, METRICS, PUSH, MCP].into_iter().find(|external| word == external.name)
 }
 
 /// Becomes the program of a command. It gets the arguments as they are, and its output, exit code and end by a signal are its own.

@@ -57,6 +57,8 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Ps { arguments } => ps::run(&arguments),
         Command::Export { arguments } => external::become_program(external::EXPORT, &arguments),
         Command::Metrics { arguments } => external::become_program(external::METRICS, &arguments),
+        Command::Push { arguments } => external::become_program(external::PUSH, &arguments),
+        Command::Mcp { arguments } => external::become_program(external::MCP, &arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

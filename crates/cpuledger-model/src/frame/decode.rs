@@ -66,6 +66,17 @@ impl Wanted {
         wanted
     }
 
+    /// What one of both wants.
+    #[must_use]
+    pub fn and(&self, other: &Wanted) -> Wanted {
+        let mut both = self.clone();
+        let flags = both.sections.iter_mut().zip(other.sections);
+        flags.for_each(|(own, other)| *own |= other);
+        let flags = both.columns.iter_mut().zip(other.columns);
+        flags.for_each(|(own, other)| *own |= other);
+        both
+    }
+
     /// All but the rows of this section.
     pub fn all_but(section: Section) -> Wanted {
         let mut wanted = Wanted::ALL;
