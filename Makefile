@@ -79,9 +79,8 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP (root; over 700 MB below target/, and Go)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --locked
-	cargo build --package cpuledger-cli --package cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --package cpuledger-cli --test push_collector_root --test mcp_root --locked
+	cargo build --workspace --bin cpuledger-net --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

@@ -174,12 +174,17 @@ impl Published {
         let asked = Subscribe { interval_ns: None, audience: None };
         let (_, mut reader) = client.subscribe(&asked).expect("a ring");
         thread::spawn(move || {
-            // The connection is what keeps the ring.
-            let _client = client;
             let (mut bytes, mut frame) = (Vec::new(), Frame::new());
             while !is_over.load(Ordering::Relaxed) {
-                if !matches!(reader.wait(Duration::from_millis(200)), Ok(Next::Frame)) {
-                    continue;
+                match reader.wait(Duration::from_millis(200)) {
+                    Ok(Next::Frame) => {}
+                    Ok(Next::Moved) => {
+                        // The next ring begins with the frames of this one.
+                        (_, reader) = client.subscribe(&asked).expect("another ring");
+                        reader.resume_at(1);
+                        continue;
+                    }
+                    Ok(Next::TimedOut) | Err(_) => continue,
                 }
                 if reader.copy(&mut bytes).expect("a whole ring").is_none() {
                     continue;
