@@ -10,7 +10,7 @@ use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_proc::escape::escaped;
 
 use crate::modes::{Modes, sum};
-use crate::series::{CANDIDATES, HALF_LIFE, HYSTERESIS, IDLE, LEAVING_SHARE};
+use crate::series::{CANDIDATES, HYSTERESIS, IDLE, LEAVING_SHARE, fading};
 
 /// What is needed of a frame beside [`crate::modes::COLUMNS`].
 pub const COLUMNS: [Column; 10] = [
@@ -190,7 +190,7 @@ impl Processes {
 
     /// Chooses who is shown from `now_ns` on, CLOCK_REALTIME; `passed` since the last time.
     pub fn rank(&mut self, passed: Duration, now_ns: u64) {
-        let factor = 0.5_f64.powf(passed.as_secs_f64() / HALF_LIFE.as_secs_f64());
+        let factor = fading(passed);
         for process in self.chosen.values_mut() {
             process.score *= factor;
             process.idle += passed;

@@ -17,7 +17,7 @@ use crate::totals::Totals;
 /// What has not used anything for this long gives its series up.
 pub const IDLE: Duration = Duration::from_secs(300);
 /// After that time a second of CPU time counts half when names are ranked.
-pub const HALF_LIFE: Duration = Duration::from_secs(60);
+const HALF_LIFE: Duration = Duration::from_secs(60);
 /// A name has to rank that much higher than a series to replace it.
 pub const HYSTERESIS: f64 = 2.0;
 /// A name that ranks lower than this has no series, in nanoseconds.
@@ -86,8 +86,8 @@ pub struct Table {
     retired: HashMap<Name, Retired>,
     /// Those of all series and of all that are retired.
     labels: HashSet<Label>,
-    /// CPU time of those that are not remembered any more, in nanoseconds.
-    forgotten_ns: u128,
+    /// CPU time of the series that have left, remembered or not, in nanoseconds.
+    left_ns: u128,
     retirements: u64,
 }
 
@@ -102,7 +102,7 @@ impl Table {
             candidates: HashMap::new(),
             retired: HashMap::new(),
             labels: HashSet::new(),
-            forgotten_ns: 0,
+            left_ns: 0,
             retirements: 0,
         }
     }
@@ -135,18 +135,17 @@ impl Table {
     /// CPU time of all series that there are or were, and of the rest, in nanoseconds.
     pub fn cpu_ns(&self) -> u128 {
         let shown: u128 = self.series.values().map(|series| series.totals.cpu_ns()).sum();
-        shown + self.left_ns() + self.rest.cpu_ns()
+        shown + self.left_ns + self.rest.cpu_ns()
     }
 
     /// CPU time of the series that have left, in nanoseconds.
     pub fn left_ns(&self) -> u128 {
-        let retired: u128 = self.retired.values().map(|retired| retired.totals.cpu_ns()).sum();
-        retired + self.forgotten_ns
+        self.left_ns
     }
 
     /// Time has passed: older use counts less.
     pub fn age(&mut self, by: Duration) {
-        let factor = 0.5_f64.powf(by.as_secs_f64() / HALF_LIFE.as_secs_f64());
+        let factor = fading(by);
         for series in self.series.values_mut() {
             series.score *= factor;
             series.idle += by;
@@ -225,7 +224,10 @@ impl Table {
 
     fn begin(&mut self, name: Name, score: f64, now: SystemTime, is_amid_round: bool) {
         let (label, totals, created) = match self.retired.remove(&name) {
-            Some(retired) => (retired.label, retired.totals, retired.created),
+            Some(retired) => {
+                self.left_ns -= retired.totals.cpu_ns();
+                (retired.label, retired.totals, retired.created)
+            }
             None => (self.new_label(&name), Totals::default(), now),
         };
         let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
@@ -265,12 +267,11 @@ impl Table {
         }
     }
 
-    /// A round is over: all scrapers have been here. Returns whether that changes what is shown, or where amounts go.
+    /// A round is over: all scrapers have been here. Returns whether a series has left, so that other ones are shown.
     pub fn seen_by_all(&mut self) -> bool {
-        let mut has_changed = false;
         let mut gone = Vec::new();
         for (name, series) in &mut self.series {
-            let next = match series.phase {
+            series.phase = match series.phase {
                 Phase::Beginning(0 | 1) | Phase::Counting => Phase::Counting,
                 Phase::Beginning(looks) => Phase::Beginning(looks - 1),
                 Phase::Leaving(0 | 1) => {
@@ -279,34 +280,36 @@ impl Table {
                 }
                 Phase::Leaving(looks) => Phase::Leaving(looks - 1),
             };
-            series.phase = next;
         }
-        for name in gone {
-            has_changed = true;
-            self.retire(name);
-        }
-        has_changed
+        let has_left = !gone.is_empty();
+        gone.into_iter().for_each(|name| self.retire(name));
+        has_left
     }
 
     fn retire(&mut self, name: Name) {
         let Some(series) = self.series.remove(&name) else { return };
         self.retirements += 1;
         let Series { label, totals, created, .. } = series;
+        self.left_ns += totals.cpu_ns();
         self.retired.insert(name, Retired { label, totals, created, order: self.retirements });
         if self.retired.len() > RETIRED {
             // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
             let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);
-            let (forgotten_ns, labels) = (&mut self.forgotten_ns, &mut self.labels);
+            let labels = &mut self.labels;
             self.retired.retain(|_, retired| {
                 let stays = retired.order > oldest;
                 if !stays {
-                    *forgotten_ns += retired.totals.cpu_ns();
                     labels.remove(&retired.label);
                 }
                 stays
             });
         }
     }
+}
+
+/// What older use counts after that time, of 1.
+pub fn fading(passed: Duration) -> f64 {
+    0.5_f64.powf(passed.as_secs_f64() / HALF_LIFE.as_secs_f64())
 }
 
 #[cfg(test)]
