@@ -1,5 +1,6 @@
 //! The commands of this program.
 
+use std::env::ArgsOs;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,30 +39,26 @@ pub fn main() -> anyhow::Result<()> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| "cpuledger-net".into());
     match words.next() {
-        Some(command) if command == "metrics" => {
-            let name = OsString::from("cpuledger metrics");
-            let matches =
-                options::metrics::command().try_get_matches_from([name].into_iter().chain(words))?;
-            serve_metrics(&Arguments::from_arg_matches(&matches)?)
-        }
+        Some(command) if command == "metrics" => serve_metrics(&parsed(options::metrics::command(), words)?),
         Some(command) if command == "push" => {
-            let name = OsString::from("cpuledger push");
-            let matches = options::push::command().try_get_matches_from([name].into_iter().chain(words))?;
-            let arguments = options::push::Arguments::from_arg_matches(&matches)?;
+            let arguments: options::push::Arguments = parsed(options::push::command(), words)?;
             let connection = connect(arguments.socket.as_deref(), "push")?;
             push::run(&arguments, &dimensions(&arguments.by), connection)
         }
-        Some(command) if command == "mcp" => {
-            let name = OsString::from("cpuledger mcp");
-            let matches = options::mcp::command().try_get_matches_from([name].into_iter().chain(words))?;
-            mcp::run(&options::mcp::Arguments::from_arg_matches(&matches)?)
-        }
+        Some(command) if command == "mcp" => mcp::run(&parsed(options::mcp::command(), words)?),
         _ => Err(Failure::Usage(format!(
             "{} is a part of cpuledger: run `cpuledger metrics`, `cpuledger push` or `cpuledger mcp`",
             program.display()
         ))
         .into()),
     }
+}
+
+/// The options of a command, from the words behind its name.
+fn parsed<A: FromArgMatches>(command: clap::Command, words: ArgsOs) -> anyhow::Result<A> {
+    let name = OsString::from(format!("cpuledger {}", command.get_name()));
+    let matches = command.try_get_matches_from([name].into_iter().chain(words))?;
+    Ok(A::from_arg_matches(&matches)?)
 }
 
 fn dimension(by: By) -> Dimension {

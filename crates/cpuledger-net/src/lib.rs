@@ -12,6 +12,7 @@ pub mod command;
 mod exposition;
 pub mod families;
 mod follow;
+mod gzip;
 mod hosts;
 mod labels;
 mod listen;

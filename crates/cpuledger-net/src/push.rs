@@ -1,6 +1,5 @@
 //! `cpuledger push`: the books to OpenTelemetry, from time to time.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,15 +9,14 @@ use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::output::{complain, warn};
 use cpuledger_program::push::Arguments;
 use cpuledger_report::Dimension;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use prost::Message as _;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::books::Books;
 use crate::follow::{self, Connection, Shared};
+use crate::gzip::packed;
 use crate::otlp::delivery::{self, Outbox};
-use crate::otlp::messages::{KeyValue, Request};
+use crate::otlp::messages::KeyValue;
 use crate::otlp::queue::Queue;
 use crate::otlp::snapshot;
 use crate::otlp::target::{Target, resource};
@@ -123,7 +121,7 @@ impl Push {
             }
             requests
         };
-        requests.iter().for_each(|request| self.outbox.push(packed(request)));
+        requests.iter().for_each(|request| self.outbox.push(packed(&request.encode_to_vec())));
     }
 }
 
@@ -131,13 +129,6 @@ impl Push {
 fn ns(when: SystemTime) -> u64 {
     let since = when.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn packed(request: &Request) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    // Writing to memory does not fail.
-    let _ = encoder.write_all(&request.encode_to_vec());
-    encoder.finish().unwrap_or_default()
 }
 
 /// Ends the loop.

@@ -1,14 +1,11 @@
 //! HTTP: connections, requests and answers.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger_program::output::warn;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -23,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::{Access, Answer};
 use crate::exposition::{Format, render_books, render_own};
 use crate::follow::Shared;
+use crate::gzip::packed;
 use crate::hosts::Hosts;
 use crate::listen::{Accepted, Listener, Stream};
 use crate::scrapers::Visitor;
@@ -261,13 +259,6 @@ impl Server {
         visitor.into_iter().for_each(|visitor| books.visit(visitor, now));
         [&of_books[..], &own].concat().into()
     }
-}
-
-fn packed(text: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
-    // Writing to memory does not fail.
-    let _ = encoder.write_all(text);
-    encoder.finish().unwrap_or_default()
 }
 
 fn accepts_gzip(header: &str) -> bool {

@@ -278,6 +278,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-net",
         from_below: &[
+            "gzip",
             "own",
             "totals",
             "labels",
