@@ -2,11 +2,14 @@
 //!
 //! The client is installed below `target/` with `CPULEDGER_TEST_CLIENTS=1`, if this machine does not have it.
 
+#[allow(dead_code)]
+#[path = "../../cpuledger-export/tests/python/mod.rs"]
+mod python;
 mod service;
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -131,31 +134,6 @@ fn answers_of_the_service_and_of_a_recording_add_up_root() {
     });
 }
 
-/// The Python with the package: that of the machine, or one of an environment below `target/`.
-fn python() -> Result<PathBuf, String> {
-    let has_it = |python: &PathBuf| {
-        let output = Command::new(python).args(["-c", "import mcp.client.stdio"]).output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mcp");
-    let own = folder.join("bin/python3");
-    if let Some(python) = [PathBuf::from("python3"), own.clone()].into_iter().find(has_it) {
-        return Ok(python);
-    }
-    if std::env::var_os("CPULEDGER_TEST_CLIENTS").is_none() {
-        return Err("the client of the protocol is installed only with CPULEDGER_TEST_CLIENTS=1".into());
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", "mcp"]))?;
-    Ok(own)
-}
-
-fn run(command: &mut Command) -> Result<Output, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(output) } else { Err(format!("{command:?}: {said}")) }
-}
-
 const CLIENT: &str = r#"
 import asyncio, json, sys
 from mcp import ClientSession, StdioServerParameters
@@ -183,7 +161,7 @@ asyncio.run(main())
 
 #[test]
 fn the_reference_client_is_answered_root() {
-    let python = match python() {
+    let python = match python::large_environment("mcp", &["mcp"]) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
@@ -193,7 +171,8 @@ fn the_reference_client_is_answered_root() {
             .args(["-c", CLIENT, with_net(env!("CARGO_BIN_EXE_cpuledger"))])
             .arg(service.socket())
             .arg(recording);
-        let output = run(&mut command).expect("the client succeeds");
+        let output = command.output().expect("the client runs");
+        assert!(output.status.success(), "{output:?}");
         let words = String::from_utf8(output.stdout).expect("UTF-8");
         assert_eq!(words, "cpu_usage cpu_waiters build_cost\n5 True\n5 True\nTrue\n");
     });

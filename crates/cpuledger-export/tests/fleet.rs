@@ -10,6 +10,7 @@ use std::process::Command;
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
 use python::{environment, large_environment, spark_environment};
+use tempfile::TempDir;
 
 /// Each question with a span of the recording, which begins half a minute before midnight.
 const QUESTIONS: [(&str, &[&str]); 12] = [
@@ -26,6 +27,16 @@ const QUESTIONS: [(&str, &[&str]); 12] = [
     ("cost", &["--pod", r#"shop's "one""#, "--name", "make"]),
     ("who", &["--at", "2023-11-15T00:00:00", "--limit", "100"]),
 ];
+
+/// A folder, and in it a recording and the tables of that.
+fn exported() -> (TempDir, [PathBuf; 2]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [recording, tables] = [folder.path().join("recording"), folder.path().join("tables")];
+    machine::record(&recording, 130);
+    export(&recording, &tables, &Options::all(Format::Parquet), &Progress::default())
+        .expect("it can be written");
+    (folder, [recording, tables])
+}
 
 /// What an engine answers: a line of JSON for each row.
 fn ask(python: &Path, engine: &str, tables: &Path, question: &str, options: &[&str]) -> Vec<String> {
@@ -77,11 +88,7 @@ fn check(engine: &str, python: Result<PathBuf, String>) {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (recording, tables) = (folder.path().join("recording"), folder.path().join("tables"));
-    machine::record(&recording, 130);
-    export(&recording, &tables, &Options::all(Format::Parquet), &Progress::default())
-        .expect("it can be written");
+    let (_folder, [recording, tables]) = exported();
     let all = sums(&ask(&python, engine, &tables, "commands", &["--limit", "100"]));
     let expected = machine::sums(&recording);
     assert_eq!(all.values().sum::<i128>(), expected.capacity, "{engine}: {all:?}");
@@ -155,11 +162,7 @@ fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (recording, tables) = (folder.path().join("recording"), folder.path().join("tables"));
-    machine::record(&recording, 130);
-    export(&recording, &tables, &Options::all(Format::Parquet), &Progress::default())
-        .expect("it can be written");
+    let (folder, [_, tables]) = exported();
     let mut scripts = Vec::new();
     let mut add = |text: String| {
         let path = folder.path().join(format!("{}.sql", scripts.len()));
@@ -246,11 +249,7 @@ fn a_cluster_of_spark_answers_as_duckdb_does() {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (recording, tables) = (folder.path().join("recording"), folder.path().join("tables"));
-    machine::record(&recording, 130);
-    export(&recording, &tables, &Options::all(Format::Parquet), &Progress::default())
-        .expect("it can be written");
+    let (folder, [_, tables]) = exported();
     let home = Command::new(&python)
         .args(["-c", "import pyspark; print(pyspark.__path__[0])"])
         .output()
