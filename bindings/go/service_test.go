@@ -1,0 +1,425 @@
+//go:build linux
+
+package cpuledger
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// programVariable names the program cpuledger, with which these tests start a service. They need root.
+const programVariable = "CPULEDGER_TEST_PROGRAM"
+
+// patient is for anything that does not take long.
+const patient = 2 * time.Minute
+
+// service is one in a folder of its own.
+type service struct {
+	program, socket string
+	process         *exec.Cmd
+}
+
+func startService(t *testing.T) *service {
+	t.Helper()
+	program := os.Getenv(programVariable)
+	if program == "" {
+		t.Skipf("no service: run as root with %s=/path/to/cpuledger", programVariable)
+	}
+	s := &service{program: program, socket: filepath.Join(t.TempDir(), "socket")}
+	s.start(t)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *service) start(t *testing.T) {
+	t.Helper()
+	config := filepath.Join(filepath.Dir(s.socket), "config.toml")
+	if err := os.WriteFile(config, []byte("# the defaults\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.process = exec.Command(s.program, "serve", "--interval", "0.2", "--config", config, "--socket", s.socket)
+	s.process.Stderr = os.Stderr
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), patient)
+		_, err := Connect(ctx, s.socket)
+		cancel()
+		if err == nil {
+			return
+		}
+		if time.Since(begin) > patient {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *service) stop() {
+	if s.process != nil {
+		_ = s.process.Process.Signal(syscall.SIGTERM)
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func connect(t *testing.T, s *service) *Client {
+	t.Helper()
+	client, err := Connect(limited(t), s.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// work keeps the machine a little busy, with processes that end.
+func work(t *testing.T) {
+	t.Helper()
+	shell := exec.Command("sh", "-c", "while :; do /bin/true; done")
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = shell.Process.Kill()
+		_ = shell.Wait()
+	})
+}
+
+func assertBalance(t *testing.T, interval *Interval) {
+	t.Helper()
+	figures := interval.Figures()
+	booked := figures.AttributedNs().Or(0) + figures.IdleNs().Or(0) + figures.UnattributedNs().Or(0)
+	if capacity, known := figures.CapacityNs().Get(); !known || capacity == 0 || booked != capacity {
+		t.Fatalf("%d ns are booked of %v", booked, figures.CapacityNs())
+	}
+	sum := uint64(0)
+	for process := range interval.Processes().All() {
+		sum += process.CPUNs().Or(0)
+	}
+	if sum != figures.AttributedNs().Or(0) {
+		t.Fatalf("the processes have %d ns of %v", sum, figures.AttributedNs())
+	}
+}
+
+// keysOfRows are those of JSON whose names and meanings are those of fields, or of what a counter grew by.
+var keysOfRows = map[string]Field{
+	"ppid": FieldPPID, "start_time_ns": FieldStartTimeNs, "uid": FieldUID, "threads": FieldThreads, "cpu_ns": FieldCPUNs, "self_ns": FieldSelfNs,
+	"exited_threads_ns": FieldExitedThreadsNs, "exited_children_ns": FieldExitedChildrenNs, "stolen_ns": FieldStolenNs,
+	"self_user_ns": FieldSelfUserNs, "user_ns": FieldGrownUserNs, "system_ns": FieldGrownSystemNs, "blocked_ns": FieldBlockedNs, "sleep_ns": FieldSleepNs,
+	"io_wait_ns": FieldIOWaitNs, "stopped_ns": FieldStoppedNs, "unseen_ns": FieldUnseenNs, "elapsed_ns": FieldElapsedNs, "nice": FieldNice,
+	"priority": FieldPriority, "accounting_ppid": FieldAccountingPPID, "minor_faults": FieldGrownMinorFaults, "rss_bytes": FieldRSSBytes,
+	"voluntary_switches": FieldGrownVoluntarySwitches, "exit_signal": FieldExitSignal,
+}
+
+var keysOfInterval = map[string]Field{
+	"end_ns": FieldEndNs, "online_cpus": FieldOnlineCPUs, "capacity_ns": FieldCapacityNs, "attributed_ns": FieldAttributedNs, "idle_ns": FieldIdleNs,
+	"unattributed_ns": FieldUnattributedNs, "blocked_tasks": FieldBlockedTasks, "missed_switches": FieldMissedSwitches,
+}
+
+// inJSON is a figure as JSON has it.
+func inJSON(row Row, field Field) string {
+	if field.Kind() == Signed {
+		return strings.Replace(row.Signed(field).String(), "-", "null", map[bool]int{true: 0, false: 1}[row.Signed(field).IsKnown()])
+	}
+	if ns, known := row.Unsigned(field).Get(); known {
+		digits, _ := json.Marshal(ns)
+		return string(digits)
+	}
+	return "null"
+}
+
+func compareRows(t *testing.T, what string, row Row, object map[string]json.RawMessage, keys map[string]Field) {
+	t.Helper()
+	for key, field := range keys {
+		if told, own := string(object[key]), inJSON(row, field); told != own {
+			t.Fatalf("%s of %s: %s by top, %s by the client", key, what, told, own)
+		}
+	}
+}
+
+func TestIntervalsAreThoseOfTop(t *testing.T) {
+	s := startService(t)
+	work(t)
+	client := connect(t, s)
+	top := exec.Command(s.program, "top", "--batch", "-n", "8", "-d", "0.2", "--source", "service", "--format", "json")
+	top.Env = append(os.Environ(), SocketVariable+"="+s.socket)
+	top.Stderr = os.Stderr
+	output, err := top.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := map[uint64]*Interval{}
+	ctx, cancel := context.WithCancel(limited(t))
+	hasBegun, hasEnded := make(chan struct{}), make(chan error)
+	go func() {
+		var failure error
+		for interval, err := range client.Intervals(ctx, 0) {
+			if err != nil {
+				failure = err
+				break
+			}
+			if len(ours) == 0 {
+				close(hasBegun)
+			}
+			ours[interval.Figures().StartNs().Or(0)] = interval
+		}
+		hasEnded <- failure
+	}()
+	<-hasBegun
+	if err := top.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var theirs []map[string]json.RawMessage
+	for lines := bufio.NewReader(output); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var interval map[string]json.RawMessage
+		if err := json.Unmarshal(line, &interval); err != nil {
+			t.Fatal(err)
+		}
+		theirs = append(theirs, interval)
+	}
+	if err := top.Wait(); err != nil || len(theirs) != 8 {
+		t.Fatalf("top: %d intervals, %v", len(theirs), err)
+	}
+	time.Sleep(time.Second) // what has come is taken
+	cancel()
+	if failure := <-hasEnded; !errors.Is(failure, context.Canceled) {
+		t.Fatal(failure)
+	}
+	compared := 0
+	for _, interval := range theirs {
+		var start uint64
+		if err := json.Unmarshal(interval["start_ns"], &start); err != nil {
+			t.Fatal(err)
+		}
+		if own := ours[start]; own != nil && inJSON(own.Figures(), FieldEndNs) == string(interval["end_ns"]) {
+			compared++
+			compareIntervals(t, own, interval)
+		}
+	}
+	if compared < 4 {
+		t.Fatalf("%d of 8 intervals of top are those of the client", compared)
+	}
+}
+
+func compareIntervals(t *testing.T, own *Interval, theirs map[string]json.RawMessage) {
+	t.Helper()
+	assertBalance(t, own)
+	compareRows(t, "the interval", own.Figures(), theirs, keysOfInterval)
+	var processes, exited []map[string]json.RawMessage
+	if err := json.Unmarshal(theirs["processes"], &processes); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(theirs["exited"], &exited); err != nil {
+		t.Fatal(err)
+	}
+	if len(processes) < 2 || len(exited) != own.Exited().Len() {
+		t.Fatalf("%d processes, %d dead by top and %d by the client", len(processes), len(exited), own.Exited().Len())
+	}
+	ofPid := map[string]Row{}
+	for process := range own.Processes().All() {
+		ofPid[inJSON(process, FieldPID)] = process
+	}
+	for _, process := range processes {
+		row, isThere := ofPid[string(process["pid"])]
+		if !isThere {
+			t.Fatalf("process %s is missing", process["pid"])
+		}
+		compareRows(t, "process "+string(process["pid"]), row, process, keysOfRows)
+		var comm string
+		if err := json.Unmarshal(process["comm"], &comm); err != nil || comm != row.Comm().Or("?") {
+			t.Fatalf("process %s is %q by top, %v by the client", process["pid"], comm, row.Comm())
+		}
+	}
+	if own.Figures().KnowsExits().Or(0) != 1 || own.Exited().Len() == 0 {
+		t.Fatal("it sees exits, and processes have ended")
+	}
+}
+
+func TestLatestAndListingAreThereAtOnce(t *testing.T) {
+	client := connect(t, startService(t))
+	var latest *Interval
+	for latest == nil {
+		var err error
+		if latest, err = client.Latest(limited(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assertBalance(t, latest)
+	for _, scope := range []Scope{Leaders, Processes, Tasks} {
+		listing, err := client.Listing(limited(t), scope, FieldComm, FieldPPID, FieldRuntimeNs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own Row
+		for process := range listing.Processes().All() {
+			if process.PID().Or(0) == int64(os.Getpid()) {
+				own = process
+			}
+		}
+		if own.PPID().Or(0) != int64(os.Getppid()) || !strings.HasPrefix(own.Comm().Or("?"), "go") || own.RuntimeNs().Or(0) == 0 {
+			t.Fatalf("%s: this process is %v of %v, and ran %v", scope, own.Comm(), own.PPID(), own.RuntimeNs())
+		}
+		hasTasks := listing.Tasks().Len() >= listing.Processes().Len()
+		if own.UID().IsKnown() || hasTasks != (scope == Tasks) {
+			t.Fatalf("%s has %d tasks", scope, listing.Tasks().Len())
+		}
+	}
+	fields, err := client.Describe(limited(t))
+	if err != nil || len(fields) < 40 {
+		t.Fatalf("%d fields, %v", len(fields), err)
+	}
+	for _, described := range fields {
+		if field, isThere := FieldByName(described.Key); !isThere || field.Help() != described.Help {
+			t.Fatal(described)
+		}
+	}
+}
+
+func TestAServiceThatIsRestartedIsJoinedAgain(t *testing.T) {
+	s := startService(t)
+	client := connect(t, s)
+	count, gaps, end := 0, 0, uint64(0)
+	for interval, err := range client.Intervals(limited(t), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertBalance(t, interval)
+		begin := interval.Figures().StartNs().Or(0)
+		if end != 0 && begin != end+interval.MissingNs {
+			t.Fatalf("from %d to %d, and %d are missing", end, begin, interval.MissingNs)
+		}
+		end = interval.Figures().EndNs().Or(0)
+		if count++; interval.MissingNs > 0 {
+			gaps++
+		}
+		if count == 3 {
+			s.stop()
+			s.start(t)
+		}
+		if count == 6 {
+			break
+		}
+	}
+	if gaps != 1 {
+		t.Fatalf("%d gaps", gaps)
+	}
+	// The connection for calls is made anew.
+	if _, err := client.Info(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	begin := time.Now()
+	for _, err := range client.Intervals(limited(t), 0) {
+		if err == nil {
+			t.Fatal("there is no service")
+		}
+	}
+	if time.Since(begin) > time.Second {
+		t.Fatal("a service that is not there is told at once")
+	}
+}
+
+func TestALoopThatIsSlowIsToldWhatIsMissing(t *testing.T) {
+	client := connect(t, startService(t))
+	info, err := client.Info(limited(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// More frames than wait and than the ring has.
+	const frames = waitingFrames + 64 + 20
+	count, missing, end := 0, uint64(0), uint64(0)
+	for interval, err := range client.Intervals(limited(t), time.Duration(info.ShortestIntervalNs)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begin := interval.Figures().StartNs().Or(0); end != 0 && begin != end+interval.MissingNs {
+			t.Fatalf("from %d to %d, and %d are missing", end, begin, interval.MissingNs)
+		}
+		end, missing = interval.Figures().EndNs().Or(0), missing+interval.MissingNs
+		if count++; count == 1 {
+			time.Sleep(frames * time.Duration(info.ShortestIntervalNs))
+		}
+		if count == waitingFrames+10 {
+			break
+		}
+	}
+	if missing == 0 {
+		t.Fatal("nothing is missing")
+	}
+}
+
+func TestAContextEndsALoopAtOnceAndNothingIsLeft(t *testing.T) {
+	client := connect(t, startService(t))
+	before := runtime.NumGoroutine()
+	for range 3 {
+		ctx, cancel := context.WithCancel(context.Background())
+		var canceled time.Time
+		time.AfterFunc(300*time.Millisecond, func() {
+			canceled = time.Now()
+			cancel()
+		})
+		var last error
+		for _, err := range client.Intervals(ctx, 0) {
+			last = err
+		}
+		if !errors.Is(last, context.Canceled) || time.Since(canceled) > 100*time.Millisecond {
+			t.Fatalf("%v, %v after it was canceled", last, time.Since(canceled))
+		}
+		for _, err := range client.Intervals(context.Background(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	for begin := time.Now(); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > 10*patience {
+			t.Fatalf("%d goroutines more", runtime.NumGoroutine()-before)
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil || strings.Contains(string(maps), "cpuledger-all") {
+		t.Fatalf("a ring is still mapped, %v", err)
+	}
+}
+
+func TestARefusalHasItsSentence(t *testing.T) {
+	client := connect(t, startService(t))
+	for _, err := range client.Intervals(limited(t), time.Millisecond) {
+		var refusal *Refusal
+		if !errors.As(err, &refusal) || refusal.ShortestInterval != 100*time.Millisecond || !strings.Contains(err.Error(), "shortest interval") {
+			t.Fatal(err)
+		}
+	}
+	_, err := client.Listing(limited(t), Scope("all"))
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Name != "org.varlink.service.InvalidParameter" {
+		t.Fatal(err)
+	}
+	// The connection goes on after it.
+	if _, err := client.Info(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+}
