@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,8 +279,12 @@ func TestLatestAndListingAreThereAtOnce(t *testing.T) {
 				own = process
 			}
 		}
-		if own.PPID().Or(0) != int64(os.Getppid()) || !strings.HasPrefix(own.Comm().Or("?"), "go") || own.RuntimeNs().Or(0) == 0 {
-			t.Fatalf("%s: this process is %v of %v, and ran %v", scope, own.Comm(), own.PPID(), own.RuntimeNs())
+		if own.PPID().Or(0) != int64(os.Getppid()) || !strings.HasPrefix(own.Comm().Or("?"), "go") {
+			t.Fatalf("%s: this process is %v of %v", scope, own.Comm(), own.PPID())
+		}
+		// Without a look at its threads, it is not known what a process has used.
+		if own.RuntimeNs().Or(0) == 0 && scope != Leaders {
+			t.Fatalf("%s: this process ran %v", scope, own.RuntimeNs())
 		}
 		hasTasks := listing.Tasks().Len() >= listing.Processes().Len()
 		if own.UID().IsKnown() || hasTasks != (scope == Tasks) {
@@ -422,4 +427,68 @@ func TestARefusalHasItsSentence(t *testing.T) {
 	if _, err := client.Info(limited(t)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What cpuledger has recorded of the service is what the loop has got, each figure of each process.
+func TestARecordingIsWhatWasPublished(t *testing.T) {
+	s := startService(t)
+	work(t)
+	client := connect(t, s)
+	folder := filepath.Join(t.TempDir(), "recording")
+	recorder := exec.Command(s.program, "record", folder, "-d", "0.2", "--source", "service")
+	recorder.Env = append(os.Environ(), SocketVariable+"="+s.socket)
+	recorder.Stderr = os.Stderr
+	if err := recorder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	published := map[uint64]*Interval{}
+	for interval, err := range client.Intervals(limited(t), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		published[interval.Figures().StartNs().Or(0)] = interval
+		if len(published) == 20 {
+			break
+		}
+	}
+	if err := errors.Join(recorder.Process.Signal(syscall.SIGTERM), recorder.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for recorded, err := range Read(folder, time.Time{}, time.Time{}) {
+		if err != nil || recorded.MissingNs != 0 {
+			t.Fatal(recorded.MissingNs, err)
+		}
+		assertBalance(t, recorded)
+		own := published[recorded.Figures().StartNs().Or(0)]
+		if own == nil || own.Figures().EndNs() != recorded.Figures().EndNs() {
+			continue
+		}
+		compared++
+		if one, other := usedBy(own.Processes()), usedBy(recorded.Processes()); !maps.Equal(one, other) {
+			t.Fatalf("published %v, recorded %v", one, other)
+		}
+		if own.Exited().Len() != recorded.Exited().Len() || own.Tasks().Len() != recorded.Tasks().Len() {
+			t.Fatalf("%d dead and %d tasks were published", own.Exited().Len(), own.Tasks().Len())
+		}
+	}
+	if compared < 5 {
+		t.Fatalf("%d recorded intervals are those of the loop", compared)
+	}
+}
+
+// used is what a test compares of a row.
+type used struct {
+	comm                           Optional[string]
+	cpu, self, threads, growth, at Optional[uint64]
+}
+
+func usedBy(rows Rows) map[int64]used {
+	of := map[int64]used{}
+	for row := range rows.All() {
+		of[row.PID().Or(0)] = used{
+			row.Comm(), row.CPUNs(), row.SelfNs(), row.ExitedThreadsNs(), row.GrownVoluntarySwitches(), row.StartTimeNs(),
+		}
+	}
+	return of
 }

@@ -1,11 +1,10 @@
-// Command example prints what the busiest processes of the machine used, interval by interval.
+// Command example prints which processes used most, interval by interval.
 package main
 
 import (
 	"context"
 	"fmt"
 	"log"
-	"slices"
 	"time"
 
 	cpuledger "github.com/cpuledger/cpuledger/bindings/go"
@@ -22,12 +21,11 @@ func main() {
 			log.Fatal(err)
 		}
 		all := interval.Figures()
-		fmt.Println("capacity", all.CapacityNs(), "idle", all.IdleNs(), "unattributed", all.UnattributedNs(), "missing", interval.MissingNs)
-		processes := slices.SortedFunc(interval.Processes().All(), func(a, b cpuledger.Row) int {
-			return int(b.CPUNs().Or(0)) - int(a.CPUNs().Or(0))
-		})
-		for _, process := range processes[:min(5, len(processes))] {
-			fmt.Println(process.PID(), process.Comm(), process.CPUNs(), process.RSSBytes())
+		fmt.Println(all.CapacityNs(), "=", all.AttributedNs(), "+", all.IdleNs(), "+", all.UnattributedNs())
+		for process := range interval.Processes().All() {
+			if process.CPUNs().Or(0) > 10_000_000 {
+				fmt.Println(process.PID(), process.Comm(), process.CPUNs(), process.RSSBytes())
+			}
 		}
 	}
 }
