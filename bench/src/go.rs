@@ -117,7 +117,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         arguments.refreshes
     );
     let header = ["client".to_owned()].into_iter();
-    let header = header.chain(arguments.threads.iter().map(|threads| format!("{} threads", thousands(*threads))));
+    let header =
+        header.chain(arguments.threads.iter().map(|threads| format!("{} threads", thousands(*threads))));
     let mut table = Table::new("go", &caption, header);
     cells.into_iter().for_each(|row| table.row(row));
     table.keep(&results)?;

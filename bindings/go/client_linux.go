@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -21,7 +22,7 @@ const (
 	initialPIDNamespace = "pid:[4026531836]"
 )
 
-// Client calls the service. It is for any number of goroutines: their calls go one after the other.
+// Client calls the service. It is for any number of goroutines: their calls go one after the other. A call waits for as long as its context.
 type Client struct {
 	path string
 	mu   sync.Mutex
@@ -95,7 +96,24 @@ func connectChecked(ctx context.Context, path string) (*connection, error) {
 		return nil, errors.New("the service uses the pids of the host's PID namespace, and this process runs in another one: " +
 			"run it on the host, or in a container with the PID namespace of the host")
 	}
+	if err := checkClocks(); err != nil {
+		return nil, err
+	}
 	return dial(ctx, path)
+}
+
+// checkClocks refuses a time namespace that shifts the clocks, where /proc says so: the service tells times of the kernel's.
+func checkClocks() error {
+	offsets, err := os.ReadFile("/proc/self/timens_offsets")
+	if err != nil {
+		return nil // nothing says so
+	}
+	for _, line := range strings.Split(string(offsets), "\n") {
+		if words := strings.Fields(line); len(words) == 3 && (words[1] != "0" || words[2] != "0") {
+			return errors.New("the service tells times of the kernel's clocks, and the time namespace of this process shifts them: run it outside")
+		}
+	}
+	return nil
 }
 
 func isServiceUser(uid uint32) bool {

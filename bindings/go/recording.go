@@ -174,6 +174,7 @@ func (r *recordingReader) segment(path string, yield func(*Interval) bool) (isOv
 		return false, err
 	}
 	s := &segmentReader{file: file, length: uint64(max(info.Size(), 0))}
+	defer s.close()
 	if err := s.open(); err != nil {
 		return false, err
 	}
@@ -222,6 +223,8 @@ type segmentReader struct {
 	// needed are the records that come before the one that is decoded next, from one that stands alone on.
 	needed []*record
 	chain  *chain
+	// decompressor is nil until there is something to decompress.
+	decompressor *zstd.Decoder
 	// decoded is where the last record of the chain begins; 0: none was decoded.
 	decoded uint64
 }
@@ -254,6 +257,12 @@ func (s *segmentReader) open() error {
 		s.startRealtimeNs, s.endRealtimeNs = u64(trailer, 64), u64(trailer, 72)
 	}
 	return nil
+}
+
+func (s *segmentReader) close() {
+	if s.decompressor != nil {
+		s.decompressor.Close()
+	}
 }
 
 // at reads bytes of the file; nil: it ends before.
@@ -365,7 +374,7 @@ func (s *segmentReader) link(one *record, packed []byte) (*Frame, error) {
 	if uint64(one.plain) > min(1<<20+256*bytes, mostPlainBytes) {
 		return nil, damaged("the record is longer than its length allows")
 	}
-	plain, err := unpack(packed[:one.compressed], uint64(one.plain))
+	plain, err := s.unpack(packed[:one.compressed], uint64(one.plain))
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +382,7 @@ func (s *segmentReader) link(one *record, packed []byte) (*Frame, error) {
 }
 
 // unpack decompresses bytes that have this length then.
-func unpack(packed []byte, length uint64) ([]byte, error) {
+func (s *segmentReader) unpack(packed []byte, length uint64) ([]byte, error) {
 	var header zstd.Header
 	if err := header.Decode(packed); err != nil || !header.HasFCS || header.FrameContentSize != length {
 		return nil, damaged("the compressed part is damaged")
@@ -381,17 +390,22 @@ func unpack(packed []byte, length uint64) ([]byte, error) {
 	if !header.SingleSegment && header.WindowSize > max(leastWindow, length) {
 		return nil, damaged("the compressed part takes a window of %d bytes", header.WindowSize)
 	}
-	reader, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(mostPlainBytes))
-	if err != nil {
+	if s.decompressor == nil {
+		reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(mostPlainBytes))
+		if err != nil {
+			return nil, err
+		}
+		s.decompressor = reader
+	}
+	if err := s.decompressor.Reset(bytes.NewReader(packed)); err != nil {
 		return nil, err
 	}
-	defer reader.Close()
 	plain := make([]byte, length)
-	if _, err := io.ReadFull(reader, plain); err != nil {
+	if _, err := io.ReadFull(s.decompressor, plain); err != nil {
 		return nil, damaged("the compressed part is damaged")
 	}
-	if count, err := reader.Read(make([]byte, 1)); count != 0 || !errors.Is(err, io.EOF) {
+	if count, err := s.decompressor.Read(make([]byte, 1)); count != 0 || !errors.Is(err, io.EOF) {
 		return nil, damaged("the compressed part is longer than it says")
 	}
 	return plain, nil

@@ -145,10 +145,12 @@ func FuzzRead(f *testing.F) {
 func TestAnyLinkIsSurvived(t *testing.T) {
 	var plains, denses [][]byte
 	content := read(t, "segments", "open.seg")
+	s := new(segmentReader)
+	defer s.close()
 	for offset := segmentHeaderBytes; offset < len(content); {
 		one := recordOf(content[offset:offset+recordBytes], uint64(offset))
 		packed := content[offset+recordBytes:][:one.length]
-		plain, err := unpack(packed[:one.compressed], uint64(one.plain))
+		plain, err := s.unpack(packed[:one.compressed], uint64(one.plain))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func main() {
 		fmt.Println(all.CapacityNs(), "=", all.AttributedNs(), "+", all.IdleNs(), "+", all.UnattributedNs())
 		for process := range interval.Processes().All() {
 			if process.CPUNs().Or(0) > 10_000_000 {
-				fmt.Println(process.PID(), process.Comm(), process.CPUNs(), process.RSSBytes())
+				fmt.Printf("%v %q %v %v\n", process.PID(), process.Comm().Or(""), process.CPUNs(), process.RSSBytes())
 			}
 		}
 	}

@@ -16,7 +16,8 @@ fn hindrance() -> Option<&'static str> {
         return Some("the tests of the client in Go run only with CPULEDGER_TEST_CLIENTS=1");
     }
     let version = Command::new("go").arg("version").output();
-    (!version.is_ok_and(|output| output.status.success())).then_some("go is missing: install golang-go, 1.23 or later")
+    (!version.is_ok_and(|output| output.status.success()))
+        .then_some("go is missing: install golang-go, 1.23 or later")
 }
 
 fn go(folder: &str, words: &[&str]) {

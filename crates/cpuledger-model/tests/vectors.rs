@@ -59,12 +59,18 @@ fn interval() -> Vec<u8> {
     };
     let hidden = Usage { is_unseen: true, exited_children_ns: Some(0), ..Usage::default() };
     let bare = Task { known: FieldSet::of(&known[..4]), ..task(4_000_000, 4_000_000, -1, b"") };
-    let mut dead = Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()), ..Exited::default() };
+    let mut dead =
+        Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()), ..Exited::default() };
     (dead.exit.task, dead.exit.process) = (id(70, 5), id(70, 5));
     (dead.exit.comm, dead.ends_process) = (Comm::new(b"cc1"), Some(true));
     (dead.accounting_parent, dead.accounting_start) = (Some(Pid(60)), Some(Boottime::from_ns(60)));
-    let blocked =
-        Blocked { task: id(80, 8), process: id(80, 8), blocked_for_ns: 1 << 40, for_io: Some(false), ..Blocked::default() };
+    let blocked = Blocked {
+        task: id(80, 8),
+        process: id(80, 8),
+        blocked_for_ns: 1 << 40,
+        for_io: Some(false),
+        ..Blocked::default()
+    };
     let interval = Interval {
         source: SourceKind::Ledger,
         start_ns: 7_000_000_000,
@@ -91,7 +97,11 @@ fn interval() -> Vec<u8> {
         ..Interval::default()
     };
     let mut frame = Frame::new();
-    let of = Circumstances { sequence: Some(3), end_realtime_ns: Some(1_700_000_000 << 30), ..Circumstances::default() };
+    let of = Circumstances {
+        sequence: Some(3),
+        end_realtime_ns: Some(1_700_000_000 << 30),
+        ..Circumstances::default()
+    };
     framing::write(&interval, &of, &mut frame);
     encoded(&frame)
 }
@@ -155,7 +165,12 @@ fn minimal() -> Layout {
 /// 0, which of a signed number is the least.
 fn relative() -> Layout {
     let pids = Field::new(2, 1).base(10).width(1).stored(&[0, 0, 10, 20]);
-    let cpu = Field::new(64, 0).nullable().relative().base((-2_i64).cast_unsigned()).width(1).stored(&[0, 255, 9, 12]);
+    let cpu = Field::new(64, 0)
+        .nullable()
+        .relative()
+        .base((-2_i64).cast_unsigned())
+        .width(1)
+        .stored(&[0, 255, 9, 12]);
     // Differences of 2 and -1 from -3; and 5 and -7 from the least number.
     let stored = [(1 << 63) + 2, (1 << 63) - 1, 5, 7_u64.wrapping_neg()];
     let ppid = Field::new(3, 1).relative().base(i64::MIN.cast_unsigned()).width(8).stored(&stored);
@@ -196,7 +211,11 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
     let one = |id: u16| Field::new(id, 0).width(8).stored(&[7]);
     let text = |lengths: Field, bytes: u32| {
         let name = Field::new(17, 2);
-        minimal().section(3, 1, &[name]).sized_section(32, 1, 1, &[lengths]).sized_section(33, bytes, 1, &[]).bytes()
+        minimal()
+            .section(3, 1, &[name])
+            .sized_section(32, 1, 1, &[lengths])
+            .sized_section(33, bytes, 1, &[])
+            .bytes()
     };
     let of_two = |field: Field| with_processes().section(4, 1, &[Field::new(2, 1).base(10), field]).bytes();
     vec![
@@ -223,7 +242,10 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
         ("section-twice", minimal().section(3, 1, &[one(64)]).section(3, 1, &[one(65)]).bytes()),
         ("field-twice", figures(3, 1, &[one(64), one(64)])),
         ("fields-overlap", minimal().sized_section(3, 1, 8, &[one(64).at(0), one(65).at(0)]).bytes()),
-        ("field-behind-record", minimal().sized_section(3, 1, 8, &[Field::new(64, 0).width(8).at(1)]).bytes()),
+        (
+            "field-behind-record",
+            minimal().sized_section(3, 1, 8, &[Field::new(64, 0).width(8).at(1)]).bytes(),
+        ),
         ("field-too-wide", figures(3, 1, &[Field::new(64, 0).width(9)])),
         ("record-too-short", minimal().sized_section(3, 1, 7, &[]).bytes()),
         ("other-kind", figures(3, 1, &[one(64).kind(1)])),
@@ -232,16 +254,25 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
         ("constant-too-large", figures(3, 1, &[Field::new(33, 0).base(u64::MAX)])),
         ("figure-too-large", figures(3, 1, &[Field::new(29, 0).base(1 << 62)])),
         ("sum-too-large", figures(3, 2, &[Field::new(64, 0).base(1 << 59)])),
-        ("states-too-large", figures(3, 2, &[Field::new(73, 0).width(8).base(1).stored(&[1 << 59, 1 << 59])])),
+        (
+            "states-too-large",
+            figures(3, 2, &[Field::new(73, 0).width(8).base(1).stored(&[1 << 59, 1 << 59])]),
+        ),
         ("ends-before-begin", Layout::default().section(1, 1, &[Field::new(115, 0).base(1)]).bytes()),
         ("blocked-too-long", minimal_with(Field::new(133, 0).base(1 << 53))),
         ("relative-process", figures(3, 1, &[one(64).relative()])),
         ("relative-pid", with_processes().section(4, 1, &[Field::new(2, 1).relative()]).bytes()),
         ("relative-too-large", of_two(Field::new(64, 0).relative().base((-6_i64).cast_unsigned()))),
-        ("relative-difference-too-large", of_two(Field::new(64, 0).relative().base(i64::MAX.cast_unsigned()))),
+        (
+            "relative-difference-too-large",
+            of_two(Field::new(64, 0).relative().base(i64::MAX.cast_unsigned())),
+        ),
         ("relative-unsorted", relative_unsorted()),
         ("text-of-no-number", figures(3, 1, &[Field::new(17, 2)])),
-        ("texts-without-lengths", minimal().sized_section(32, 1, 1, &[]).sized_section(33, 1, 1, &[]).bytes()),
+        (
+            "texts-without-lengths",
+            minimal().sized_section(32, 1, 1, &[]).sized_section(33, 1, 1, &[]).bytes(),
+        ),
         ("texts-too-short", text(Field::new(1, 0).base(2), 1)),
         ("texts-too-long", text(Field::new(1, 0).base(2), 3)),
         ("text-lengths-nullable", text(Field::new(1, 0).nullable().base(1), 1)),
@@ -267,7 +298,10 @@ fn json(bytes: &[u8]) -> String {
         Ok(frame) => json_of(&frame),
         Err(error) => {
             let kind = if error.kind() == ErrorKind::TooNew { "too new" } else { "damaged" };
-            format!("{{\n  \"error\": \"{kind}\",\n  \"because\": {}\n}}\n", string(error.to_string().as_bytes()))
+            format!(
+                "{{\n  \"error\": \"{kind}\",\n  \"because\": {}\n}}\n",
+                string(error.to_string().as_bytes())
+            )
         }
     }
 }
@@ -305,7 +339,8 @@ fn the_real_ones_balance() {
         let bytes = fs::read(folder().join(format!("{name}.frame"))).expect("the bytes");
         let frame = Frame::decode(&bytes).expect("a frame");
         let figure = |column| frame.figure(column).unwrap_or(0);
-        let booked = figure(Column::ATTRIBUTED_NS) + figure(Column::IDLE_NS) + figure(Column::UNATTRIBUTED_NS);
+        let booked =
+            figure(Column::ATTRIBUTED_NS) + figure(Column::IDLE_NS) + figure(Column::UNATTRIBUTED_NS);
         assert_eq!(booked, figure(Column::CAPACITY_NS), "{name}");
         let cpu: u64 = frame.table(Section::Processes).all(Column::CPU_NS).map(|cpu| cpu.unwrap_or(0)).sum();
         assert_eq!(cpu, figure(Column::ATTRIBUTED_NS), "{name}");

@@ -21,7 +21,8 @@ fn folder() -> PathBuf {
 fn fixture(records: usize) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/version-{VERSION}.seg"));
     let bytes = fs::read(path).expect("the fixture");
-    let places: Vec<usize> = bytes.windows(4).enumerate().filter(|(_, four)| four == b"cRec").map(|(at, _)| at).collect();
+    let places: Vec<usize> =
+        bytes.windows(4).enumerate().filter(|(_, four)| four == b"cRec").map(|(at, _)| at).collect();
     bytes[..places[records]].to_vec()
 }
 

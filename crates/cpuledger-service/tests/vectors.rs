@@ -166,7 +166,9 @@ fn rings_are_read_as_they_were() {
 /// The lines of a ring that are not all zeros, up to the begin of its data.
 fn hexdump(bytes: &[u8]) -> String {
     let mut text = "```\n".to_owned();
-    for (line, bytes) in bytes[..0x320].chunks(16).enumerate().filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)) {
+    for (line, bytes) in
+        bytes[..0x320].chunks(16).enumerate().filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0))
+    {
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let shown = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' };
         let letters: String = bytes.iter().map(shown).collect();
@@ -189,5 +191,8 @@ fn the_document_shows_a_ring() {
         fs::write(&path, text).expect("docs/protocol.md");
         return;
     }
-    assert!(text[from..to] == dump, "CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-service --test vectors writes:\n{dump}");
+    assert!(
+        text[from..to] == dump,
+        "CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-service --test vectors writes:\n{dump}"
+    );
 }

@@ -11,8 +11,9 @@ pub fn json_of(frame: &Frame) -> String {
     let sections = Section::ALL.into_iter().filter(|section| !frame.table(*section).is_empty());
     let sections: Vec<String> = sections
         .map(|section| {
-            let rows: Vec<String> =
-                (0..frame.table(section).len()).map(|row| format!("    {}", row_of(frame, section, row))).collect();
+            let rows: Vec<String> = (0..frame.table(section).len())
+                .map(|row| format!("    {}", row_of(frame, section, row)))
+                .collect();
             format!("  \"{}\": [\n{}\n  ]", name(section), rows.join(",\n"))
         })
         .collect();
@@ -63,7 +64,9 @@ pub fn string(bytes: &[u8]) -> String {
     for character in text.chars() {
         match character {
             '"' | '\\' => quoted.extend(['\\', character]),
-            control if control.is_control() => write!(quoted, "\\u{:04x}", u32::from(control)).expect("memory"),
+            control if control.is_control() => {
+                write!(quoted, "\\u{:04x}", u32::from(control)).expect("memory")
+            }
             other => quoted.push(other),
         }
     }

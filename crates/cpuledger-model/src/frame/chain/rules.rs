@@ -448,6 +448,9 @@ mod tests {
             std::fs::write(path, table).expect("the file");
             return;
         }
-        assert!(std::fs::read_to_string(path).expect("the file") == table, "other rules: that is another version");
+        assert!(
+            std::fs::read_to_string(path).expect("the file") == table,
+            "other rules: that is another version"
+        );
     }
 }
