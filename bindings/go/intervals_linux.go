@@ -17,25 +17,28 @@ const (
 	lateness = 5 * time.Second
 	// restart is the time within which a service that has ended comes back.
 	restart = 5 * time.Second
+	// mostExited deaths end an interval.
+	mostExited = 1 << 18
 	// pause lies between two attempts.
 	pause = 20 * time.Millisecond
 )
 
-// Intervals iterates over the intervals that end from now on, each as the service publishes it. They are no longer than longest, which may be 0: then they
-// are as long as those of the service. One that is shorter than those of the service makes it close its intervals more often, as long as the budget of this user lasts.
+// Intervals iterates over intervals of that length, to half an interval of the service, which end from now on: those of the service, merged. With length 0 they
+// are those of the service, as it publishes them. A length that is shorter makes the service close its intervals more often, as long as the budget of this user
+// lasts.
 //
-// A service that is restarted is joined again within 5 s. Time of which there is no interval is in MissingNs of the next one.
-// The loop ends with an error when the service does not come back, and when the context ends.
-func (c *Client) Intervals(ctx context.Context, longest time.Duration) iter.Seq2[*Interval, error] {
+// An interval is shorter where the next is missing, or where it has very many deaths. A service that is restarted is joined again within 5 s. Time of which
+// there is no interval is in MissingNs of the next one. The loop ends with an error when the service does not come back, and when the context ends.
+func (c *Client) Intervals(ctx context.Context, length time.Duration) iter.Seq2[*Interval, error] {
 	return func(yield func(*Interval, error) bool) {
-		f := &follower{path: c.path, longest: longest}
+		f := &follower{path: c.path, length: length}
 		defer f.end()
 		if err := f.subscribe(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
 		for {
-			interval, err := f.next(ctx)
+			interval, err := f.gather(ctx)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -67,13 +70,20 @@ func (c *Client) Latest(ctx context.Context) (*Interval, error) {
 }
 
 // subscribe connects, and maps the ring of the widest audience that this user may have. It returns the interval that frames have.
-func subscribe(ctx context.Context, path string, longest time.Duration) (*connection, *ring, time.Duration, error) {
+func subscribe(ctx context.Context, path string, length time.Duration) (*connection, *ring, time.Duration, error) {
 	connection, err := connectChecked(ctx, path)
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	var info Info
+	if length > 0 {
+		if err := connection.plain(ctx, "Info", struct{}{}, &info); err != nil {
+			connection.close()
+			return nil, nil, 0, err
+		}
+	}
 	for {
-		ring, interval, err := connection.subscribe(ctx, longest)
+		ring, interval, err := connection.subscribe(ctx, frameLength(length, time.Duration(info.IntervalNs), time.Duration(info.ShortestIntervalNs)))
 		if err == nil {
 			return connection, ring, interval, nil
 		}
@@ -83,6 +93,15 @@ func subscribe(ctx context.Context, path string, longest time.Duration) (*connec
 			return nil, nil, 0, err
 		}
 	}
+}
+
+// frameLength is what to ask for, so that whole frames make up the wanted length.
+func frameLength(wanted, usual, shortest time.Duration) time.Duration {
+	if wanted <= shortest || usual <= 0 || wanted%usual == 0 {
+		return wanted
+	}
+	frames := (wanted + usual - 1) / usual
+	return max(wanted/frames, shortest)
 }
 
 func (c *connection) subscribe(ctx context.Context, longest time.Duration) (*ring, time.Duration, error) {
@@ -108,13 +127,18 @@ func (c *connection) subscribe(ctx context.Context, longest time.Duration) (*rin
 
 // follower follows the rings of the service, one after the other.
 type follower struct {
-	path    string
-	longest time.Duration
+	path string
+	// length of intervals; 0: as they are published.
+	length  time.Duration
 	current *subscription
 	// frameTime is how long frames are.
 	frameTime time.Duration
-	// endNs is where the last interval ended; 0: there was none.
+	// endNs is where the last frame ended; 0: there was none.
 	endNs uint64
+	// merged are the first frames of an interval, and held is the one behind it.
+	merged, held *Interval
+	// failure ends the loop when merged was handed out.
+	failure error
 }
 
 // subscription is a ring that is read, and the connection on which it depends.
@@ -130,7 +154,7 @@ type subscription struct {
 }
 
 func (f *follower) subscribe(ctx context.Context) error {
-	connection, ring, interval, err := subscribe(ctx, f.path, f.longest)
+	connection, ring, interval, err := subscribe(ctx, f.path, f.length)
 	if err != nil {
 		return err
 	}
@@ -182,7 +206,7 @@ func (s *subscription) read(ring *ring) {
 		case outcome == waitFrame:
 			frame, _, err := ring.take()
 			if err != nil || frame == nil {
-				// It is damaged, or was overwritten just now: it is missing then, which its neighbors tell.
+				// It is damaged, or was overwritten just now: it is missing then, which its neighbours tell.
 				time.Sleep(time.Millisecond)
 				break
 			}
@@ -209,7 +233,49 @@ func isClosed(channel <-chan struct{}) bool {
 	}
 }
 
-// next waits for the next interval.
+// gather returns the next interval of the wanted length.
+func (f *follower) gather(ctx context.Context) (*Interval, error) {
+	for {
+		next := f.held
+		f.held = nil
+		if next == nil {
+			if f.failure != nil {
+				return nil, f.failure
+			}
+			var err error
+			if next, err = f.next(ctx); err != nil {
+				if f.merged == nil || ctx.Err() != nil {
+					return nil, err
+				}
+				f.failure = err
+				return f.handOut(), nil
+			}
+		}
+		if f.merged == nil {
+			f.merged = next
+		} else {
+			frame, err := f.merged.Merge(next.Frame)
+			if err != nil {
+				// They are no neighbours.
+				f.held = next
+				return f.handOut(), nil
+			}
+			f.merged = &Interval{Frame: frame, MissingNs: f.merged.MissingNs}
+		}
+		length := f.merged.LengthNs().Or(0) + next.LengthNs().Or(0)/2
+		if length >= uint64(max(f.length, 0)) || f.merged.Exited().Len() >= mostExited {
+			return f.handOut(), nil
+		}
+	}
+}
+
+func (f *follower) handOut() *Interval {
+	merged := f.merged
+	f.merged = nil
+	return merged
+}
+
+// next waits for the next frame.
 func (f *follower) next(ctx context.Context) (*Interval, error) {
 	heard := time.Now()
 	for {

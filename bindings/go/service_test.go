@@ -3,7 +3,6 @@
 package cpuledger
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,13 +159,6 @@ func TestIntervalsAreThoseOfTop(t *testing.T) {
 	s := startService(t)
 	work(t)
 	client := connect(t, s)
-	top := exec.Command(s.program, "top", "--batch", "-n", "8", "-d", "0.2", "--source", "service", "--format", "json")
-	top.Env = append(os.Environ(), SocketVariable+"="+s.socket)
-	top.Stderr = os.Stderr
-	output, err := top.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ours := map[uint64]*Interval{}
 	ctx, cancel := context.WithCancel(limited(t))
 	hasBegun, hasEnded := make(chan struct{}), make(chan error)
@@ -185,42 +177,93 @@ func TestIntervalsAreThoseOfTop(t *testing.T) {
 		hasEnded <- failure
 	}()
 	<-hasBegun
-	if err := top.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var theirs []map[string]json.RawMessage
-	for lines := bufio.NewReader(output); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		var interval map[string]json.RawMessage
-		if err := json.Unmarshal(line, &interval); err != nil {
-			t.Fatal(err)
-		}
-		theirs = append(theirs, interval)
-	}
-	if err := top.Wait(); err != nil || len(theirs) != 8 {
-		t.Fatalf("top: %d intervals, %v", len(theirs), err)
-	}
+	theirs := append(intervalsOfTop(t, s, "0.2"), intervalsOfTop(t, s, "0.7")...)
 	time.Sleep(time.Second) // what has come is taken
 	cancel()
 	if failure := <-hasEnded; !errors.Is(failure, context.Canceled) {
 		t.Fatal(failure)
 	}
-	compared := 0
+	compared, merged := 0, 0
 	for _, interval := range theirs {
-		var start uint64
-		if err := json.Unmarshal(interval["start_ns"], &start); err != nil {
+		var start, end uint64
+		if err := errors.Join(json.Unmarshal(interval["start_ns"], &start), json.Unmarshal(interval["end_ns"], &end)); err != nil {
 			t.Fatal(err)
 		}
-		if own := ours[start]; own != nil && inJSON(own.Figures(), FieldEndNs) == string(interval["end_ns"]) {
-			compared++
+		// Those of top are merged of as many frames.
+		own, count := ours[start], 1
+		for own != nil && own.Figures().EndNs().Or(0) < end {
+			next := ours[own.Figures().EndNs().Or(0)]
+			if next == nil {
+				own = nil
+				break
+			}
+			frame, err := own.Merge(next.Frame)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, count = &Interval{Frame: frame}, count+1
+		}
+		if own != nil && own.Figures().EndNs().Or(0) == end {
 			compareIntervals(t, own, interval)
+			if compared++; count > 1 {
+				merged++
+			}
 		}
 	}
-	if compared < 4 {
-		t.Fatalf("%d of 8 intervals of top are those of the client", compared)
+	if compared < 8 || merged < 4 {
+		t.Fatalf("%d of 16 intervals of top are those of the client, %d of them merged", compared, merged)
+	}
+}
+
+// intervalsOfTop are eight of this length.
+func intervalsOfTop(t *testing.T, s *service, delay string) []map[string]json.RawMessage {
+	t.Helper()
+	top := exec.Command(s.program, "top", "--batch", "-n", "8", "-d", delay, "--source", "service", "--format", "json")
+	top.Env = append(os.Environ(), SocketVariable+"="+s.socket)
+	top.Stderr = os.Stderr
+	output, err := top.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var intervals []map[string]json.RawMessage
+	for _, line := range strings.Split(strings.TrimSpace(string(output)), "\n") {
+		var interval map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &interval); err != nil {
+			t.Fatal(err)
+		}
+		intervals = append(intervals, interval)
+	}
+	if len(intervals) != 8 {
+		t.Fatalf("%d intervals", len(intervals))
+	}
+	return intervals
+}
+
+func TestIntervalsAreMergedToTheirLength(t *testing.T) {
+	client := connect(t, startService(t))
+	count, end := 0, uint64(0)
+	for interval, err := range client.Intervals(limited(t), 700*time.Millisecond) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertBalance(t, interval)
+		if begin := interval.Figures().StartNs().Or(0); end != 0 && begin != end+interval.MissingNs {
+			t.Fatalf("from %d to %d, and %d are missing", end, begin, interval.MissingNs)
+		}
+		end = interval.Figures().EndNs().Or(0)
+		// A busy machine closes an interval late, and then it is longer.
+		if length := interval.LengthNs().Or(0); length < 550_000_000 {
+			t.Fatalf("%d ns", length)
+		}
+		if count++; count == 4 {
+			break
+		}
+	}
+	if frames := frameLength(2500*time.Millisecond, time.Second, 0); frames != 2500*time.Millisecond/3 {
+		t.Fatal(frames)
+	}
+	if frames := frameLength(3*time.Second, time.Second, 0); frames != 3*time.Second {
+		t.Fatal(frames)
 	}
 }
 

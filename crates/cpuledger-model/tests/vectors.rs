@@ -3,6 +3,8 @@
 
 mod by_hand;
 mod example;
+#[allow(dead_code)] // its events are chosen here
+mod machine;
 mod printed;
 
 use std::fs;
@@ -14,7 +16,12 @@ use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Renumbered, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States};
+use machine::{Event, intervals};
 use printed::{compare, json_of, string};
+
+/// Frames of a machine whose tasks fork and die, and how many of them are vectors.
+const MACHINE: [&str; 8] =
+    ["machine-0", "machine-1", "machine-2", "machine-3", "machine-4", "machine-5", "machine-6", "machine-7"];
 
 /// Names of those that a service has published, to a user that sees only itself.
 const REAL: [&str; 2] = ["real-interval", "real-listing"];
@@ -188,6 +195,32 @@ fn changed(bytes: &[u8], at: usize, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Neighbours: processes, threads and their deaths.
+fn machine() -> Vec<Frame> {
+    let mut seed = 1_u64;
+    let mut next = |most: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % most
+    };
+    let events: Vec<(Event, u8)> = (0..400)
+        .map(|_| {
+            let (kind, task, ns) = (next(16), next(64) as usize, 1 + next(1000));
+            let event = match kind {
+                0..6 => Event::Run(task, ns, next(256) as u8),
+                6..10 => Event::Fork(task, ns, next(2) == 0),
+                10..13 => Event::Exit(task, ns),
+                13 => Event::ExitProcess(task, ns),
+                _ => Event::Idle(ns),
+            };
+            (event, next(40) as u8)
+        })
+        .collect();
+    let (_, mut frames) = intervals(events, 100);
+    assert!(frames.len() >= MACHINE.len(), "{} frames", frames.len());
+    frames.truncate(MACHINE.len());
+    frames
+}
+
 /// Frames, each with its name.
 fn good() -> Vec<(&'static str, Vec<u8>)> {
     let unknown_kind = Field::new(6001, 77).width(8).stored(&[u64::MAX]);
@@ -306,6 +339,23 @@ fn json(bytes: &[u8]) -> String {
     }
 }
 
+/// Each two neighbours of the machine as one, and all of them.
+#[test]
+fn neighbours_are_merged_as_they_were() {
+    let frames = machine();
+    let deaths: usize = frames.iter().map(|frame| frame.table(Section::Exited).len()).sum();
+    let inherits = |frame: &Frame| {
+        let processes = frame.table(Section::Processes);
+        processes.all(Column::EXITED_CHILDREN_NS).any(|ns| ns.unwrap_or(0) > 0)
+    };
+    assert!(deaths > 8 && frames.iter().any(inherits), "{deaths} deaths");
+    let merge = |one: &Frame, other: &Frame| one.merge(other).expect("they are neighbours");
+    let all = frames[1..].iter().fold(frames[0].clone(), |all, next| merge(&all, next));
+    let merged = frames.windows(2).map(|pair| merge(&pair[0], &pair[1])).chain([all]);
+    let merged: Vec<String> = merged.map(|frame| json_of(&frame).trim_end().to_owned()).collect();
+    compare(&folder().join("../merged/machine.json"), format!("[\n{}\n]\n", merged.join(",\n")).as_bytes());
+}
+
 #[test]
 fn frames_decode_as_they_did() {
     let folder = folder();
@@ -313,6 +363,9 @@ fn frames_decode_as_they_did() {
     for (name, bytes) in good() {
         assert!(!json(&bytes).contains("\"error\""), "{name}: {}", json(&bytes));
         compare(&folder.join(format!("{name}.frame")), &bytes);
+    }
+    for (name, frame) in MACHINE.iter().zip(machine()) {
+        compare(&folder.join(format!("{name}.frame")), &encoded(&frame));
     }
     for (name, bytes) in bad() {
         assert!(json(&bytes).contains("\"error\""), "{name}: {}", json(&bytes));
@@ -328,7 +381,7 @@ fn frames_decode_as_they_did() {
         let bytes = fs::read(folder.join(format!("{name}.frame"))).expect("the bytes");
         compare(&folder.join(format!("{name}.json")), json(&bytes).as_bytes());
     }
-    let made = good().len() + bad().len() + REAL.len();
+    let made = good().len() + MACHINE.len() + bad().len() + REAL.len();
     assert_eq!(names.len(), made, "a file that no list has: remove it");
 }
 
