@@ -26,8 +26,6 @@ fn go(folder: &str, words: &[&str]) {
         .args(words)
         .current_dir(folder)
         .env("CPULEDGER_TEST_PROGRAM", env!("CARGO_BIN_EXE_cpuledger"))
-        // The race detector is linked by cgo; the client is not.
-        .env("GOFLAGS", "-mod=readonly")
         .status()
         .expect("go runs");
     assert!(status.success(), "go {}: {status}", words.join(" "));
