@@ -172,8 +172,12 @@ func (c *connection) watch(ctx context.Context) (stop func() bool) {
 
 // orCause is the error, or that of the context where this has ended the wait.
 func orCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("the service has not answered: %w", context.Cause(ctx))
+	cause := context.Cause(ctx)
+	if cause == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		cause = context.DeadlineExceeded // the clock of the socket was before that of the context
+	}
+	if cause != nil {
+		return fmt.Errorf("the service has not answered: %w", cause)
 	}
 	return err
 }
