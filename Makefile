@@ -76,11 +76,11 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
-test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP (root; over 700 MB below target/, and Go)
+test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the client in Go (root; over 700 MB below target/, and Go)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

@@ -6,6 +6,7 @@ mod all;
 mod coverage;
 mod enumerate;
 mod exporters;
+mod go;
 mod hooks;
 mod lifetimes;
 mod listings;
@@ -77,6 +78,8 @@ enum Command {
     Recording(recording::Arguments),
     /// What a scrape costs `cpuledger metrics`, process-exporter and node_exporter, and how much of a storm each names
     Exporters(exporters::Arguments),
+    /// What a refresh costs a program in Go: by our client of the service, and by gopsutil, with and without 100,000 sleeping threads
+    Go(go::Arguments),
     /// How long a walk keeps its CPU, beside cyclictest
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
@@ -120,6 +123,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Service(arguments) => service::run(&arguments),
         Command::Recording(arguments) => recording::run(&arguments),
         Command::Exporters(arguments) => exporters::run(&arguments),
+        Command::Go(arguments) => go::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Truth(arguments) => truth::run(&arguments),

@@ -13,7 +13,7 @@ use crate::table::{FILE, replaced};
 pub struct Arguments {}
 
 /// What has tables, from the root of the project.
-const DOCUMENTS: [&str; 3] = ["docs/accuracy.md", "docs/costs.md", "docs/status.md"];
+const DOCUMENTS: [&str; 4] = ["docs/accuracy.md", "docs/costs.md", "docs/go.md", "docs/status.md"];
 
 /// Puts the tables of the newest results into the documents.
 ///

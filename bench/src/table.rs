@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "listings",
     "refreshes",
     "status",
@@ -29,6 +29,7 @@ const ORDER: [&str; 23] = [
     "service",
     "service-listings",
     "service-first",
+    "go",
     "recording-idle",
     "recording",
     "replay",

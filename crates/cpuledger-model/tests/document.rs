@@ -1,34 +1,12 @@
 //! The tables and the example of `docs/format/frames.md`. `CPULEDGER_WRITE_DOCS=1` writes them.
 
+mod example;
+
 use std::fmt::Write;
 use std::path::Path;
 
-use cpuledger_model::frame::{Column, Frame, Kind, Section};
-
-/// The frame of the example.
-fn example() -> Vec<u8> {
-    let mut frame = Frame::new();
-    for (column, value) in [
-        (Column::START_NS, 5_000_000_000),
-        (Column::END_NS, 6_000_000_000),
-        (Column::ONLINE_CPUS, 2),
-        (Column::CAPACITY_NS, 2_000_000_000),
-        (Column::ATTRIBUTED_NS, 1_000_000_000),
-        (Column::IDLE_NS, 1_000_000_000),
-        (Column::UNATTRIBUTED_NS, 0),
-    ] {
-        frame.set_figure(column, Some(value));
-    }
-    let comm = frame.intern(b"make");
-    let processes = frame.table_mut(Section::Processes);
-    processes.reset(2);
-    processes.fill_signed(Column::TID, [Some(100), Some(120)]);
-    processes.fill(Column::COMM, [Some(comm), None]);
-    processes.fill(Column::CPU_NS, [Some(300_000_000), Some(700_000_000)]);
-    let mut bytes = Vec::new();
-    frame.encode(&mut bytes).expect("it is short");
-    bytes
-}
+use cpuledger_model::frame::{Column, Kind, Rule};
+use example::example;
 
 fn hexdump(bytes: &[u8]) -> String {
     let mut text = "```\n".to_owned();
@@ -44,15 +22,22 @@ fn hexdump(bytes: &[u8]) -> String {
 fn fields() -> String {
     let mut columns: Vec<Column> = Column::known().collect();
     columns.sort_by_key(|column| column.id());
-    let mut text = "| id | field | kind | what |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| id | field | kind | merged | what |\n|---|---|---|---|---|\n".to_owned();
     for column in columns {
         let kind = match column.kind() {
             Kind::Signed => "signed",
             Kind::Text => "text",
             _ => "",
         };
+        let merged = match column.rule() {
+            Rule::First => "first",
+            Rule::Last => "last",
+            Rule::Sum => "sum",
+            Rule::Both => "lesser",
+            _ => "",
+        };
         let (id, name, help) = (column.id(), column.name(), column.help());
-        writeln!(text, "| {id} | `{name}` | {kind} | {help} |").expect("memory");
+        writeln!(text, "| {id} | `{name}` | {kind} | {merged} | {help} |").expect("memory");
     }
     text
 }

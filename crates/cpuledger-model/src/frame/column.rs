@@ -20,7 +20,8 @@ pub enum Kind {
 
 /// Which of two values of neighbours, the earlier and the later, is that of both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+#[non_exhaustive]
+pub enum Rule {
     /// That of the earlier.
     First,
     /// That of the later.
@@ -350,7 +351,8 @@ impl Column {
         self.info().help
     }
 
-    pub(crate) fn rule(self) -> Rule {
+    /// What a merge of neighbours does with it.
+    pub fn rule(self) -> Rule {
         self.info().rule
     }
 

@@ -41,7 +41,7 @@ mod table;
 mod trim;
 
 pub use chain::{ChainReader, ChainWriter, Link};
-pub use column::{Column, Kind};
+pub use column::{Column, Kind, Rule};
 pub use decode::Wanted;
 pub use error::{Error, ErrorKind};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};

@@ -389,4 +389,68 @@ mod tests {
             assert_eq!(known.len(), Column::known().count(), "{section:?}");
         }
     }
+
+    /// One prediction, as docs/format/rules.txt has it.
+    fn told(terms: &[Term]) -> String {
+        let one = |term: &Term| {
+            let sign = if term.is_minus { '-' } else { '+' };
+            let (part, column) = match term.part {
+                Part::Memory(column) => ("memory", Some(column)),
+                Part::Before(column) => ("before", Some(column)),
+                Part::Own(column) => ("own", Some(column)),
+                Part::Owner(column) => ("owner", Some(column)),
+                Part::Figure(column) => ("figure", Some(column)),
+                Part::Lengths(column) => ("lengths", Some(column)),
+                Part::Length => ("length", None),
+            };
+            column.map_or_else(|| format!("{sign}{part}"), |column| format!("{sign}{part}.{}", column.name()))
+        };
+        let text: String = terms.iter().map(one).collect();
+        text.strip_prefix('+').map_or_else(|| "0".to_owned(), str::to_owned)
+    }
+
+    fn line(section: &str, column: Column, sums: &Sums) -> String {
+        let [known, new, sole, thread] = sums.each_ref().map(|sum| told(sum));
+        format!("{section} {} known={known} new={new} sole={sole} thread={thread}\n", column.name())
+    }
+
+    /// The whole table, without what goes without saying.
+    fn table() -> String {
+        let head = "# What is predicted of each value of a recording: docs/format/recording.md says how this is read.\n\
+            # CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-model --lib rules writes it.\n";
+        let mut text = head.to_owned();
+        for column in Column::known() {
+            if let Some(sums) = of_any(column) {
+                text += &line("any", column, &sums);
+            }
+        }
+        for section in Section::ALL {
+            let name = format!("{section:?}").to_lowercase();
+            for rule in rules(section) {
+                let before = vec![plus(Part::Before(rule.column))];
+                let owner = vec![plus(Part::Owner(rule.column))];
+                let usual = of_any(rule.column).unwrap_or_else(|| {
+                    [vec![plus(Part::Memory(rule.column))], before.clone(), owner, before]
+                });
+                if rule.sums.each_ref().map(|sum| told(sum)) != usual.each_ref().map(|sum| told(sum)) {
+                    text += &line(&name, rule.column, &rule.sums);
+                }
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_document_has_every_rule() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format/rules.txt");
+        let table = table();
+        if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
+            std::fs::write(path, table).expect("the file");
+            return;
+        }
+        assert!(
+            std::fs::read_to_string(path).expect("the file") == table,
+            "other rules: that is another version"
+        );
+    }
 }

@@ -1,0 +1,3 @@
+package cpuledger
+
+const sysMemfdCreate = 319
