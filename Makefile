@@ -17,7 +17,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -65,7 +65,7 @@ test: setup ## what a laptop can run without root in a few minutes; says what it
 test-all: ## all tests and checks of this machine, the kernel matrix too (as root; installs what they need)
 	@scripts/install-packages build test
 	@scripts/check-rust rustfmt
-	shellcheck .ci/run $$(grep -rl '^#!/bin/sh' scripts)
+	shellcheck .ci/run $$(grep -rl '^#!/bin/sh' scripts packaging)
 	cargo fmt --all --check
 	scripts/check-dependencies
 	@rm -f $(not_run)
@@ -146,3 +146,12 @@ bench-quick: ## the same with few rounds, under 3 minutes
 check-fresh-roots: ## build in a new Debian 12 and a new Debian 13 (as root)
 	scripts/check-fresh-root bookworm
 	scripts/check-fresh-root trixie
+
+dist: ## make what is released in dist/: packages, static programs, an image, manifests, checksums (needs no root)
+	@scripts/install-packages build dist
+	@scripts/check-rust
+	scripts/dist
+
+check-packages: ## install what `make dist` has made in new Debian roots, boot one, upgrade, remove, purge (as root)
+	@scripts/install-packages vm check-packages
+	scripts/check-packages

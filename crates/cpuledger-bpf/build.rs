@@ -78,11 +78,14 @@ fn write_headers(out: &Path) -> PathBuf {
 }
 
 /// Compiles `bpf/OBJECT.bpf.c` to `OBJECT.bpf.o`. The linker of libbpf merges equal types, and leaves out what only a debugger reads.
+/// Line information names sources as they are named here, so the objects are the same wherever the tree is.
 fn compile(object: &str, headers: &Path, out: &Path) {
+    let folders = [env::current_dir().expect("cargo makes it the package's"), out.to_path_buf()];
     let source = Path::new("bpf").join(format!("{object}.bpf.c"));
     let compiled = out.join(format!("{object}.compiled.o"));
     let clang = Command::new("clang")
         .args(CLANG_ARGUMENTS)
+        .args(folders.map(|folder| format!("-ffile-prefix-map={}=.", folder.display())))
         .arg("-I")
         .arg(headers)
         .arg("-c")

@@ -10,8 +10,12 @@ use std::process::Command;
 const LIBRARIES: [(&str, &[&str]); 3] =
     [("libelf.so", &["libelf.a", "libz.a"]), ("libz.so", &["libz.a"]), ("libgcc_s.so", &["libgcc_eh.a"])];
 
+/// If this variable is set, libgcc is loaded. The libgcc_eh.a of gcc 12 and newer needs glibc 2.35, and RHEL 9 has 2.34.
+const LOAD_LIBGCC: &str = "CPULEDGER_LOAD_LIBGCC";
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed={LOAD_LIBGCC}");
     let variable = |name| env::var(name).unwrap_or_default();
     // Programs that are static as a whole have rules of their own, and the compiler of this machine knows nothing of other machines.
     let is_plain = variable("CARGO_CFG_TARGET_ENV") == "gnu"
@@ -25,6 +29,9 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-no-pie");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     for (name, archives) in LIBRARIES {
+        if name.starts_with("libgcc") && env::var_os(LOAD_LIBGCC).is_some() {
+            continue;
+        }
         let found: Option<Vec<PathBuf>> = archives.iter().map(|archive| archive_of(archive)).collect();
         if let Some(archives) = found.filter(|archives| can_be_linked(archives, &out)) {
             let archives: Vec<String> = archives.iter().map(|path| path.display().to_string()).collect();

@@ -153,13 +153,16 @@ fn what_is_not_built_is_not_installed() {
     assert!(said.contains("cpuledger-export is not among it") && said.contains("`make all`"), "{said}");
     assert!(said.contains("cpuledger-net is not among it"), "{said}");
     let export = "usr/libexec/cpuledger/cpuledger-export";
-    let is_further = |name: &str| {
-        name == export
-            || name.ends_with("/cpuledger-net")
-            || name.contains("system/cpuledger-export.")
-            || name.ends_with("/cpuledger-metrics.service")
-            || name.ends_with("/cpuledger-push.service")
-    };
+    // Neither are the pages and units of these programs.
+    let further = [
+        "cpuledger-export",
+        "cpuledger-net",
+        "cpuledger-metrics",
+        "cpuledger-push",
+        "cpuledger-mcp",
+        "/fleet/",
+    ];
+    let is_further = |name: &str| further.iter().any(|part| name.contains(part));
     let expected = INSTALLED.iter().filter(|name| !is_further(name)).map(ToString::to_string);
     assert_eq!(files(&root), expected.collect());
     // It is removed where an earlier build had it.
@@ -167,6 +170,40 @@ fn what_is_not_built_is_not_installed() {
     assert!(root.join(export).is_file());
     make_of(core, &words("uninstall", &root, "/usr"));
     assert_eq!((files(&root), root.join("usr/libexec/cpuledger").exists()), (BTreeSet::new(), false));
+}
+
+/// A new page, completion or unit has to be in a package, and a new package has to be known to Debian and RPM.
+#[test]
+fn nothing_of_the_tree_is_in_no_package() {
+    let read =
+        |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let list = read("packaging/files");
+    let rows: Vec<Vec<&str>> = list
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert!(rows.iter().all(|row| row.len() == 4), "packaging/files has four columns: {rows:?}");
+    for folder in ["man", "completions", "packaging/systemd"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let name = entry.expect("an entry").file_name();
+            let path = format!("{folder}/{}", name.to_str().expect("UTF-8"));
+            assert!(
+                rows.iter().any(|row| row[2] == path),
+                "{path} is in no package: add it to packaging/files"
+            );
+        }
+    }
+    let spec = read("packaging/rpm/cpuledger.spec");
+    for package in rows.iter().map(|row| row[0]).collect::<BTreeSet<_>>() {
+        let control = read(&format!("packaging/deb/{package}/control"));
+        assert!(control.starts_with(&format!("Package: {package}\n")), "{control}");
+        let named = [format!("\nName: {package}\n"), format!("\n%package -n {package}\n")];
+        assert!(
+            named.iter().any(|line| spec.contains(line)),
+            "packaging/rpm/cpuledger.spec does not know {package}"
+        );
+    }
 }
 
 /// Cargo puts the whole program back at each build, also if it has built nothing.

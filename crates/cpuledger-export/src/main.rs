@@ -1,11 +1,15 @@
 //! `cpuledger-export`, which `cpuledger export` becomes. All of it is in the library.
 
 use cpuledger_program::memory::OrEnd;
+use cpuledger_program::name_service;
 
 #[global_allocator]
 static ALLOCATOR: OrEnd = OrEnd;
 
 fn main() -> std::process::ExitCode {
+    if cfg!(target_feature = "crt-static") {
+        name_service::use_files_only();
+    }
     // There are no sources.
     cpuledger_program::start(cpuledger_export::command::main, |_| false)
 }

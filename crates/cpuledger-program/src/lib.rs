@@ -12,6 +12,7 @@ pub mod export;
 pub mod mcp;
 pub mod memory;
 pub mod metrics;
+pub mod name_service;
 pub mod output;
 pub mod place;
 pub mod push;

@@ -99,7 +99,8 @@ fn utc(when: When, now_ns: u64) -> String {
 fn missing(places: &[PathBuf]) -> String {
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
     format!(
-        "`cpuledger report --fleet` needs {SCRIPT}, and there is no {}: `make install` puts it there",
+        "`cpuledger report --fleet` needs {SCRIPT}, and there is no {}: run `make all` and `make install`, or install \
+         the package cpuledger-export",
         places.join(" and no ")
     )
 }
