@@ -43,6 +43,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const LIBRARIES: &[&str] = &[
     "crates/cpuledger/src/",
     "crates/cpuledger-bpf/src/",
+    "crates/cpuledger-client/src/",
     "crates/cpuledger-model/src/",
     "crates/cpuledger-proc/src/",
     "crates/cpuledger-recording/src/",

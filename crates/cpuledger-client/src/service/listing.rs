@@ -1,19 +1,20 @@
 //! Listings that the service makes.
 
+use std::path::Path;
 use std::time::Duration;
 
-use cpuledger_model::field::{FIELDS, FieldSet};
+use cpuledger_model::field::FIELDS;
 use cpuledger_model::frame::{Frame, Section, Wanted};
 use cpuledger_model::framing;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
-use cpuledger_service::client::Client;
+use cpuledger_service::client::{Client, socket_path};
 use cpuledger_service::varlink::{self, List};
 
 use super::connection::{ANSWER, connect, unusable};
 use super::families::ListedFamilies;
 use crate::error::Error;
-use crate::source::{Families, Source};
+use crate::families::Families;
 
 /// For a listing of a service that has answered, where no other source may be asked.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,8 +39,16 @@ impl ServiceListing {
     /// # Errors
     /// When there is none, or it is not to be believed.
     pub fn open() -> Result<ServiceListing, Error> {
+        ServiceListing::open_at(&socket_path())
+    }
+
+    /// The same, at that socket.
+    ///
+    /// # Errors
+    /// As [`ServiceListing::open`].
+    pub fn open_at(socket: &Path) -> Result<ServiceListing, Error> {
         Ok(ServiceListing {
-            client: connect(ANSWER)?,
+            client: connect(socket, ANSWER)?,
             bytes: Vec::new(),
             frame: Frame::new(),
             shows_all: false,
@@ -51,7 +60,15 @@ impl ServiceListing {
     /// # Errors
     /// As [`ServiceListing::open`], and when it does not answer.
     pub fn open_only() -> Result<ServiceListing, Error> {
-        let mut listing = ServiceListing::open()?;
+        ServiceListing::open_only_at(&socket_path())
+    }
+
+    /// The same, at that socket.
+    ///
+    /// # Errors
+    /// As [`ServiceListing::open_only`].
+    pub fn open_only_at(socket: &Path) -> Result<ServiceListing, Error> {
+        let mut listing = ServiceListing::open_at(socket)?;
         listing.client.info().map_err(unusable)?;
         listing.client.set_timeout(PATIENCE);
         Ok(listing)
@@ -61,7 +78,7 @@ impl ServiceListing {
     ///
     /// # Errors
     /// When it does not.
-    pub(crate) fn list(&mut self, request: &Request) -> Result<(), Error> {
+    pub fn list(&mut self, request: &Request) -> Result<(), Error> {
         self.list_wanted(request, &Wanted::all_but(Section::Tasks))
     }
 
@@ -84,7 +101,7 @@ impl ServiceListing {
     ///
     /// # Errors
     /// When they are not those of processes.
-    pub(crate) fn listed(&self) -> Result<impl Families, Error> {
+    pub fn listed(&self) -> Result<impl Families, Error> {
         ListedFamilies::new(&self.bytes, &self.frame)
     }
 
@@ -92,18 +109,12 @@ impl ServiceListing {
     pub fn shows_all(&self) -> bool {
         self.shows_all
     }
-}
 
-impl Source for ServiceListing {
-    fn kind(&self) -> SourceKind {
-        SourceKind::Service
-    }
-
-    fn fields(&self) -> FieldSet {
-        FieldSet::ALL
-    }
-
-    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+    /// Lists what is asked for into `into`, whose old content is replaced and whose memory is reused.
+    ///
+    /// # Errors
+    /// When the service does not list.
+    pub fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
         self.list_wanted(request, &Wanted::ALL)?;
         framing::read_listing(&self.frame, into).map_err(unusable)?;
         into.source = SourceKind::Service;
@@ -114,19 +125,5 @@ impl Source for ServiceListing {
             from_procfs.retain(|tid| tasks.iter().any(|row| row.tid == *tid));
         }
         Ok(())
-    }
-
-    /// Rows of 100,000 tasks are 36 MB: they are decoded when they are handed out, by as many threads as take parts.
-    fn families<'a>(
-        &'a mut self,
-        request: &Request,
-        room: &'a mut Snapshot,
-    ) -> Result<Box<dyn Families + 'a>, Error> {
-        if request.scope != Scope::Tasks {
-            self.snapshot(request, room)?;
-            return Ok(Box::new(&*room));
-        }
-        self.list(request)?;
-        Ok(Box::new(self.listed()?))
     }
 }

@@ -1,10 +1,10 @@
-//! What descends from this process, and what it used, interval by interval. Pure: intervals in, sums out.
+//! What descends from a process, and what it used, interval by interval. Pure: intervals in, sums out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use cpuledger::interval::{Exited, Interval, Row};
-use cpuledger::{Boottime, Pid, TaskId, Tid};
+use cpuledger_model::interval::{Exited, Interval, Row};
+use cpuledger_model::{Boottime, Pid, TaskId, Tid};
 use cpuledger_proc::escape::escaped;
 
 /// Lines of descent that are told apart; the others are one.
@@ -61,6 +61,8 @@ pub struct Descent {
     booked_ns: u64,
     /// The part of it in which the tree did not execute.
     stolen_ns: u64,
+    /// CPU time of this process itself, which is none of the tree.
+    own_ns: u64,
     missed_switches: Option<u64>,
     hidden_cpu_ns: Option<u64>,
 }
@@ -161,6 +163,7 @@ impl Descent {
 
     fn add_living(&mut self, Row { task, usage, .. }: &Row) {
         if task.pid == self.own {
+            self.own_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
             self.booked_ns += usage.exited_children_ns.unwrap_or(0);
             self.stolen_ns += usage.exited_children_stolen_ns.unwrap_or(0);
             return;
@@ -233,6 +236,7 @@ impl Descent {
             all,
             booked_ns: self.booked_ns,
             stolen_ns: self.stolen_ns.min(self.booked_ns),
+            own_ns: self.own_ns,
             by_name: self.by_name,
             by_line: self.by_line,
             running,
@@ -328,6 +332,8 @@ pub struct Tree {
     pub booked_ns: u64,
     /// The part of that in which it did not execute: a hypervisor or an interrupt had the CPU. That of the dead is in it.
     pub stolen_ns: u64,
+    /// CPU time of the process that they descend from: its own, that of its threads included. It is in no other figure.
+    pub own_ns: u64,
     /// By name.
     pub by_name: Sums,
     /// By line of descent.

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
+use cpuledger_model::exit::EXITS_LIMIT;
 use cpuledger_model::frame::{Column, Frame, Section};
-
-use crate::attribution::difference::EXITS_LIMIT;
 
 /// What is complete.
 #[derive(Debug)]
@@ -33,6 +32,11 @@ impl Gathering {
     /// What is handed out next begins at `end_ns`.
     pub(super) fn begin_at(&mut self, end_ns: u64) {
         self.end_ns = Some(end_ns);
+    }
+
+    /// Where the frame ended that came last; 0: none has.
+    pub(super) fn come_ns(&self) -> u64 {
+        self.come_ns
     }
 
     /// A frame has come. Those that came before are in the ring of a service that was restarted, too: they are passed over.

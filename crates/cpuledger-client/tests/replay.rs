@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use cpuledger::framing::{self, Circumstances};
-use cpuledger::interval::{Interval, Row, Usage};
-use cpuledger::source::replay::{RecordedFacts, Replay, Share, Spot};
-use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
+use cpuledger_client::replay::{RecordedFacts, Replay, Share, Spot};
+use cpuledger_client::{Client, Next};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::framing::{self, Circumstances};
+use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::{Boottime, Comm, FieldSet, Pid, Request, Scope, Snapshot, SourceKind, Task, Tid};
 use cpuledger_recording::{Options, Span, When, Writer};
 
 const SECOND: u64 = 1_000_000_000;
@@ -210,4 +212,34 @@ fn another_boot_is_told() {
     let before = replay.previous(last).expect("read").expect("there is one");
     replay.read(before, &mut interval).expect("it can be read");
     assert_eq!(interval.start_ns, 11 * SECOND);
+}
+
+#[test]
+fn a_client_has_intervals_and_gaps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(folder.path(), &[(1, 3), (5, 8)], "a boot");
+    let told = |span, length| {
+        let mut client = Client::recording(folder.path(), span, length).expect("a recording");
+        let mut told = Vec::new();
+        while client.next_within(None).expect("it can be read") == Next::Interval {
+            let interval = client.interval();
+            assert_eq!(interval.fault(), None);
+            assert_eq!(client.circumstances().end_realtime_ns, Some(EPOCH + interval.end_ns));
+            told.push((interval.start_ns / SECOND, interval.end_ns / SECOND, interval.attributed_ns));
+        }
+        assert_eq!(client.cut().expect("it can be read"), Next::End, "it has ended");
+        told
+    };
+    let each = [(1, 2, 1001), (2, 3, 2001), (3, 5, 0), (5, 6, 5001), (6, 7, 6001), (7, 8, 7001)];
+    assert_eq!(told(Span::ALL, Duration::ZERO), each);
+    let merged = [(1, 3, 3002), (3, 5, 0), (5, 7, 11_002), (7, 8, 7001)];
+    assert_eq!(told(Span::ALL, Duration::from_secs(2)), merged);
+    let since = When::Realtime(EPOCH + 6 * SECOND);
+    assert_eq!(told(Span { since, ..Span::ALL }, Duration::ZERO), each[4..]);
+    let mut client = Client::recording(folder.path(), Span::ALL, Duration::ZERO).expect("a recording");
+    let request = Request { scope: Scope::Processes, fields: FieldSet::ALL };
+    let error = client.listing(&request, &mut Snapshot::default()).expect_err("it has none").to_string();
+    assert!(error.contains("what ran, not what exists"), "{error}");
+    assert_eq!(client.filter_map(Result::ok).count(), each.len());
+    assert!(Client::recording(&folder.path().join("nothing"), Span::ALL, Duration::ZERO).is_err());
 }

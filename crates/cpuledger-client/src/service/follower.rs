@@ -71,7 +71,7 @@ impl Drop for Follower {
 
 fn follow(mut reader: Reader, arrivals: &SyncSender<Arrival>, arrived: &OwnedFd, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
-        let Some(arrival) = next(&mut reader) else { continue };
+        let Some(arrival) = next(&mut reader, PATIENCE) else { continue };
         let is_last = !matches!(arrival, Arrival::Frame(_));
         if arrivals.send(arrival).is_err() {
             return;
@@ -84,8 +84,9 @@ fn follow(mut reader: Reader, arrivals: &SyncSender<Arrival>, arrived: &OwnedFd,
     }
 }
 
-fn next(reader: &mut Reader) -> Option<Arrival> {
-    match reader.wait(PATIENCE) {
+/// What comes next from a ring within that time.
+pub(super) fn next(reader: &mut Reader, timeout: Duration) -> Option<Arrival> {
+    match reader.wait(timeout) {
         Ok(Next::TimedOut) => None,
         Ok(Next::Moved) => Some(Arrival::Moved(reader.next_number())),
         Ok(Next::Frame) => {

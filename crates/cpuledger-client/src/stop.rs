@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 
-use crate::machine;
+use crate::clock::monotonic_ns;
 
 /// Requests to end the running interval before its time. They are counted by the kernel, in one object: a request that comes at
 /// any moment after [`Stop::take`] ends the next interval, and none is lost.
@@ -68,7 +68,7 @@ impl Stop {
 
     /// Sleeps until that time, CLOCK_MONOTONIC, or a request.
     pub fn sleep_until(&self, deadline_ns: u64) {
-        while let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0) {
+        while let Some(rest_ns) = deadline_ns.checked_sub(monotonic_ns()).filter(|&rest| rest > 0) {
             let rest = Timespec {
                 tv_sec: (rest_ns / 1_000_000_000) as i64,
                 tv_nsec: (rest_ns % 1_000_000_000) as i64,
@@ -97,7 +97,7 @@ mod tests {
         let waker = stop.waker();
         let begin = Instant::now();
         std::thread::scope(|scope| {
-            scope.spawn(|| stop.sleep_until(machine::monotonic_ns() + LONG_NS));
+            scope.spawn(|| stop.sleep_until(monotonic_ns() + LONG_NS));
             std::thread::sleep(Duration::from_millis(20));
             waker.wake();
         });

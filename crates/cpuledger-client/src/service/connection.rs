@@ -1,13 +1,13 @@
 //! The way to the service, and whether it is one to be believed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_service::client::{Client, socket_path};
 
 use crate::error::Error;
-use crate::source::namespace::check_namespace;
+use crate::namespace::check_namespace;
 use cpuledger_proc::escape::escaped;
 
 /// How long a service may take to answer a call, or to take a connection: one that does not is stopped, or has too much to do, and the next
@@ -31,15 +31,14 @@ pub(super) fn sentence(reason: impl ToString) -> String {
     }
 }
 
-/// Connects to the socket that `--socket` or `$CPULEDGER_SOCKET` names, else to that of the machine. No call takes longer than `timeout`.
+/// Connects to the socket at `path`. No call takes longer than `timeout`.
 ///
 /// # Errors
 /// When nothing listens there, or it is not to be believed, or it would tell of other tasks than those of this namespace.
-pub(super) fn connect(timeout: Duration) -> Result<Client, Error> {
-    let path = socket_path();
-    let client = Client::connect(&path, timeout).map_err(unusable)?;
+pub(super) fn connect(path: &Path, timeout: Duration) -> Result<Client, Error> {
+    let client = Client::connect(path, timeout).map_err(unusable)?;
     check_namespace(SourceKind::Service)?;
-    client.check_owner(&path).map_err(unusable)?;
+    client.check_owner(path).map_err(unusable)?;
     Ok(client)
 }
 
@@ -53,12 +52,12 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// Whether a service answers at once. Where there is none, that costs a system call or two.
 pub fn answers() -> bool {
-    connect(GLANCE).is_ok_and(|mut client| client.info().is_ok())
+    connect(&socket_path(), GLANCE).is_ok_and(|mut client| client.info().is_ok())
 }
 
 /// The directory that the service records to; `None`: there is no service that answers at once, or it records nothing.
 pub fn recording() -> Option<PathBuf> {
-    let info = connect(GLANCE).ok()?.info().ok()?;
+    let info = connect(&socket_path(), GLANCE).ok()?.info().ok()?;
     info.recording.map(PathBuf::from)
 }
 

@@ -8,6 +8,6 @@ mod listing;
 mod reader;
 
 pub use connection::{answers, listens, recording};
-pub use cpuledger_service::client::name_socket;
+pub use cpuledger_service::client::{name_socket, socket_path};
 pub use listing::ServiceListing;
 pub use reader::{Ended, ServiceLedger};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,20 +13,20 @@ use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 use cpuledger_proc::task::stat::{Stat, parse_stat};
-use cpuledger_service::client::{Client, ClientError};
+use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::Reader;
 use cpuledger_service::varlink::{Info, Subscribe};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::connection::{ANSWER, connect, sentence, unusable};
-use super::follower::{Arrival, Follower};
+use super::follower::{Arrival, Follower, next};
 use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
 use crate::balance;
+use crate::clock::monotonic_ns;
 use crate::error::Error;
-use crate::source::Source as _;
-use crate::source::gap::tell_gap;
+use crate::gap::tell_gap;
 
 /// By how much a frame may be late before one looks whether the service is stopped.
 const QUIET: Duration = Duration::from_millis(300);
@@ -37,6 +38,8 @@ const RESTART: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 /// The name of the process, if it listens itself.
 const OWN_NAME: &[u8] = b"cpuledger";
+/// How long a ring is waited for at once where no thread does.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
@@ -59,10 +62,14 @@ fn ended(reason: impl ToString) -> Ended {
 /// The intervals of the service, merged to the length that is wanted. Between two of them there is no time that is not told.
 #[derive(Debug)]
 pub struct ServiceLedger {
+    /// Of the socket.
+    path: PathBuf,
     client: Client,
-    /// Until a thread reads it.
+    /// Until a thread reads it, if one does.
     reader: Option<Reader>,
     follower: Option<Follower>,
+    /// Whether no thread is started: the caller waits for the ring itself.
+    is_without_thread: bool,
     gathering: Gathering,
     wanted_ns: u64,
     /// The length of a frame, at most.
@@ -96,13 +103,28 @@ impl ServiceLedger {
     /// # Errors
     /// When there is no service, it is not to be believed, or does not grant it.
     pub fn open(wanted_ns: u64) -> Result<ServiceLedger, Error> {
-        let mut client = connect(ANSWER)?;
+        ServiceLedger::open_with(socket_path(), wanted_ns, false)
+    }
+
+    /// The same for a library, of the service at that socket: no thread is ever started. [`ServiceLedger::wait_for_frame`] waits for the ring itself, and
+    /// returns after 100 ms, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
+    ///
+    /// # Errors
+    /// As [`ServiceLedger::open`].
+    pub fn open_without_thread(socket: &Path, wanted_ns: u64) -> Result<ServiceLedger, Error> {
+        ServiceLedger::open_with(socket.to_path_buf(), wanted_ns, true)
+    }
+
+    fn open_with(path: PathBuf, wanted_ns: u64, is_without_thread: bool) -> Result<ServiceLedger, Error> {
+        let mut client = connect(&path, ANSWER)?;
         let info = client.info().map_err(unusable)?;
         let (subscription, reader) = client.subscribe(&request(wanted_ns, &info)).map_err(unusable)?;
         Ok(ServiceLedger {
+            path,
             client,
             reader: Some(reader),
             follower: None,
+            is_without_thread,
             gathering: Gathering::default(),
             wanted_ns,
             frame_ns: subscription.interval_ns.unsigned_abs(),
@@ -165,7 +187,7 @@ impl ServiceLedger {
         self.subscribe(&request(wanted_ns, &info)).map(drop)
     }
 
-    /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call.
+    /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call, and without a thread.
     pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
         let follower = self.follower.as_ref()?;
         Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
@@ -197,19 +219,48 @@ impl ServiceLedger {
             return Err(ended("it has closed the connection"));
         }
         if whole.is_none() && now {
-            whole = Some(self.hurry()?);
+            let wanted_ns = self.wanted_ns;
+            whole = Some(self.hurry(|gathering| gathering.take(wanted_ns, true))?);
         }
         match whole {
             None if Instant::now() < self.patience() => Ok(false),
             None if self.may_look() => self.look().map(|()| false),
             None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
-            Some(Whole::Gap(times)) => {
+            Some(whole) => self.tell(whole, into).map(|()| true),
+        }
+    }
+
+    fn tell(&mut self, whole: Whole, into: &mut Interval) -> Result<(), Ended> {
+        match whole {
+            Whole::Frame(frame) => self.read(*frame, into),
+            Whole::Gap(times) => {
                 self.of = None;
                 tell_gap(SourceKind::Service, times, into);
-                Ok(true)
+                Ok(())
             }
-            Some(Whole::Frame(frame)) => self.read(*frame, into).map(|()| true),
         }
+    }
+
+    /// Takes the next interval of what has come, which may be a short one, and returns whether there is one.
+    ///
+    /// # Errors
+    /// When a frame is no interval.
+    pub fn take_gathered(&mut self, into: &mut Interval) -> Result<bool, Ended> {
+        let whole = self.gathering.take(self.wanted_ns, true);
+        whole.map_or(Ok(false), |whole| self.tell(whole, into).map(|()| true))
+    }
+
+    /// Makes the service end the running interval: then [`ServiceLedger::take_gathered`] has all of the time until now.
+    ///
+    /// # Errors
+    /// When there will be no more intervals, because the service has ended.
+    pub fn cut(&mut self) -> Result<(), Ended> {
+        let now_ns = monotonic_ns();
+        if !self.client.is_connected() {
+            self.receive()?;
+            self.rejoin()?;
+        }
+        self.hurry(|gathering| (gathering.come_ns() >= now_ns).then_some(()))
     }
 
     fn may_look(&self) -> bool {
@@ -224,7 +275,7 @@ impl ServiceLedger {
             Some(Stat { state: b'T' | b't', .. }) => Err(ended("it is stopped")),
             Some(_) => Ok(()),
             // Its manager listens for it, or /proc does not show it.
-            None => match connect(ANSWER).map(|mut client| client.info().is_ok()) {
+            None => match connect(&self.path, ANSWER).map(|mut client| client.info().is_ok()) {
                 Ok(true) => Ok(()),
                 _ => Err(ended("it does not answer")),
             },
@@ -253,7 +304,7 @@ impl ServiceLedger {
     /// # Errors
     /// When the service is gone.
     pub fn prepare_listing(&mut self) -> Result<(), Error> {
-        self.listing = Some(ServiceListing::open()?);
+        self.listing = Some(ServiceListing::open_at(&self.path)?);
         Ok(())
     }
 
@@ -269,7 +320,7 @@ impl ServiceLedger {
     ) -> Result<(), Error> {
         let listing = match &mut self.listing {
             Some(listing) => listing,
-            None => self.listing.insert(ServiceListing::open()?),
+            None => self.listing.insert(ServiceListing::open_at(&self.path)?),
         };
         listing.snapshot(request, &mut self.listed)?;
         into.frame = None;
@@ -298,7 +349,7 @@ impl ServiceLedger {
     fn rejoin(&mut self) -> Result<(), Ended> {
         let deadline = Instant::now() + RESTART;
         loop {
-            let mut client = connect(RESTART).map_err(ended)?;
+            let mut client = connect(&self.path, RESTART).map_err(ended)?;
             let info = client.info();
             match info.and_then(|info| client.subscribe(&request(self.wanted_ns, &info))) {
                 Ok((subscription, mut reader)) => {
@@ -318,10 +369,7 @@ impl ServiceLedger {
     /// Gathers what has come.
     fn receive(&mut self) -> Result<(), Ended> {
         loop {
-            if let Some(reader) = self.reader.take() {
-                self.follower = Some(Follower::start(reader).map_err(ended)?);
-            }
-            let Some(arrival) = self.follower.as_ref().and_then(Follower::take) else { return Ok(()) };
+            let Some(arrival) = self.arrival()? else { return Ok(()) };
             match arrival {
                 Arrival::Frame(bytes) => {
                     if std::mem::take(&mut self.was_looked_at) {
@@ -350,8 +398,35 @@ impl ServiceLedger {
         }
     }
 
-    /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for.
-    fn hurry(&mut self) -> Result<Whole, Ended> {
+    /// What has come, without waiting.
+    fn arrival(&mut self) -> Result<Option<Arrival>, Ended> {
+        if self.is_without_thread {
+            return Ok(self.reader.as_mut().and_then(|reader| next(reader, Duration::ZERO)));
+        }
+        if let Some(reader) = self.reader.take() {
+            self.follower = Some(Follower::start(reader).map_err(ended)?);
+        }
+        Ok(self.follower.as_ref().and_then(Follower::take))
+    }
+
+    /// Waits for a frame, until that time at most, and perhaps less: whoever wants one calls [`ServiceLedger::take`] again.
+    pub fn wait_for_frame(&self, deadline: Instant) {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        match (&self.reader, &self.follower) {
+            // Meanwhile nothing is seen of the service. Where it fails, so does reading the ring.
+            (Some(reader), _) if self.is_without_thread => drop(reader.wait(rest.min(LOOK))),
+            (_, Some(follower)) => {
+                let rest =
+                    Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
+                let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for. `done` has
+    /// the frames that have come, and says what was waited for.
+    fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
         let frame_ns = self.frame_ns;
         let asks_for =
             |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
@@ -368,24 +443,21 @@ impl ServiceLedger {
         let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
         loop {
             self.receive()?;
-            if let Some(whole) = self.gathering.take(self.wanted_ns, true) {
+            if let Some(found) = done(&mut self.gathering) {
                 if asked.is_ok() {
                     self.subscribe(&asks_for(frame_ns))?;
                 }
-                return Ok(whole);
+                return Ok(found);
             }
             let now = Instant::now();
             if now >= look_at {
                 self.look()?;
                 look_at = now + ANSWER;
             }
-            let Some(follower) = self.follower.as_ref().filter(|_| now < deadline) else {
+            if now >= deadline {
                 return Err(ended("it does not end an interval when asked to"));
-            };
-            let rest = deadline.min(look_at).saturating_duration_since(now);
-            let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
-            // Signals interrupt it, and it goes on.
-            let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+            }
+            self.wait_for_frame(deadline.min(look_at));
         }
     }
 }

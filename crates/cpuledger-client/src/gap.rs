@@ -3,20 +3,15 @@
 use cpuledger_model::interval::{Interval, Unattributed};
 use cpuledger_model::source_kind::SourceKind;
 
-use crate::machine;
+use crate::cpus::online_cpus;
 
 /// An interval without books: all of the time of the CPUs that are online now is unattributed.
 pub fn tell_gap(source: SourceKind, times: [u64; 2], into: &mut Interval) {
-    tell_gap_of(source, times, machine::online_cpus(), into);
+    tell_gap_of(source, times, online_cpus(), into);
 }
 
 /// The same of a machine with this number of CPUs.
-pub(crate) fn tell_gap_of(
-    source: SourceKind,
-    [start_ns, end_ns]: [u64; 2],
-    online_cpus: u32,
-    into: &mut Interval,
-) {
+pub fn tell_gap_of(source: SourceKind, [start_ns, end_ns]: [u64; 2], online_cpus: u32, into: &mut Interval) {
     let capacity_ns = end_ns.saturating_sub(start_ns).saturating_mul(online_cpus.into());
     into.renew(Interval {
         source,

@@ -5,16 +5,16 @@
 use std::path::Path;
 
 use cpuledger_model::boottime::Boottime;
+use cpuledger_model::exit::EXITS_LIMIT;
 use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames, FrameError, RowUnit};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_recording::{Entry, Place, Recording, Span, When};
 
-use crate::attribution::difference::EXITS_LIMIT;
 use crate::balance;
 use crate::error::Error;
-use crate::source::gap::tell_gap_of;
+use crate::gap::tell_gap_of;
 
 /// Where an interval begins in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,8 +9,7 @@ use cpuledger_model::task::{Pid, Task};
 
 use super::connection::unusable;
 use crate::error::Error;
-use crate::source::interface::{PART_TASKS, TaskList, parts_of, visit_part};
-use crate::source::{Families, FamilyVisitor, Member};
+use crate::families::{Families, FamilyVisitor, Member, PART_TASKS, TaskList, parts_of, visit_part};
 
 /// The processes and tasks of a listing, both of which are in the order of pids. Tasks are decoded part by part.
 pub(super) struct ListedFamilies<'a> {
