@@ -15,9 +15,9 @@ SEMVER_BASE ?= main
 
 # What `make install` installs, and where: scripts/install says what each means.
 BINARY ?= $(target)/release/cpuledger
-export PREFIX SYSCONFDIR DESTDIR
+export PREFIX LIBDIR SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages c-library install-c uninstall-c
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -155,3 +155,12 @@ dist: ## make what is released in dist/: packages, static programs, an image, ma
 check-packages: ## install what `make dist` has made in new Debian roots, boot one, upgrade, remove, purge (as root)
 	@scripts/install-packages vm check-packages
 	scripts/check-packages
+
+c-library: setup ## build libcpuledger and libcpuledger-ledger for C, shared and static: target/release/c
+	scripts/c-library
+
+install-c: ## install libcpuledger with headers, pages and examples below PREFIX=/usr/local, in DESTDIR= (as root; LIBDIR= is PREFIX/lib)
+	@scripts/install-c $(target)/release/c
+
+uninstall-c: ## remove what `make install-c` has installed
+	@scripts/install-c --uninstall $(target)/release/c

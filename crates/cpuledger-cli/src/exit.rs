@@ -10,4 +10,5 @@ pub fn report(result: anyhow::Result<()>) -> u8 {
 /// Whether an error is that no source can be used.
 pub fn is_of_source(error: &anyhow::Error) -> bool {
     error.downcast_ref::<cpuledger::Error>().is_some()
+        || error.downcast_ref::<cpuledger_client::Error>().is_some()
 }

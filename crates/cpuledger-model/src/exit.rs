@@ -3,6 +3,9 @@
 use crate::boottime::Boottime;
 use crate::task::{Comm, Pid, TaskId};
 
+/// Exits of one interval that keep their identity: at 3,000 a second, those of 87 s, in some 40 MB.
+pub const EXITS_LIMIT: usize = 1 << 18;
+
 /// A task that has died, with its final figures.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exit {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use cpuledger_client::error::remedy_of_procfs;
 use cpuledger_model::source_kind::SourceKind;
 
 /// Why a source gives no answer.
@@ -25,20 +26,9 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The source cannot see what it was asked for from here.
-    #[error("the source `{source_kind}` cannot be used here: {reason}")]
-    Unusable {
-        /// Which source.
-        source_kind: SourceKind,
-        /// Why, and the remedy.
-        reason: String,
-    },
-    /// The recording cannot be read.
+    /// A source cannot be used here, or a recording not read.
     #[error(transparent)]
-    Recording(#[from] cpuledger_recording::Error),
-    /// A frame of the recording is no interval.
-    #[error("cannot replay: {0}")]
-    Replay(String),
+    Client(#[from] cpuledger_client::Error),
     /// There is no descriptor to be had for requests that end an interval.
     #[error("cannot make an eventfd: {0}; raise the limit of open files")]
     Eventfd(io::Error),
@@ -48,10 +38,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// That source cannot see what it was asked for from here: why, and the remedy.
+    pub fn unusable(source_kind: SourceKind, reason: impl Into<String>) -> Error {
+        cpuledger_client::Error::Unusable { source_kind, reason: reason.into() }.into()
+    }
+
     /// Why, for a sentence that names the source already.
     pub(crate) fn into_reason(self) -> String {
         match self {
-            Error::Unusable { reason, .. } => reason,
+            Error::Client(cpuledger_client::Error::Unusable { reason, .. }) => reason,
             error => error.to_string(),
         }
     }
@@ -71,19 +66,6 @@ fn remedy_of_netlink(error: &io::Error) -> &'static str {
         Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
         Some(rustix::io::Errno::NOMEM | rustix::io::Errno::NOBUFS) => "free some memory",
         _ => "use another source",
-    }
-}
-
-/// What helps against this answer of procfs, as the end of a sentence.
-pub(crate) fn remedy_of_procfs(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return "; mount procfs on /proc",
-        _ => {}
-    }
-    match rustix::io::Errno::from_io_error(error) {
-        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "; raise the limit of open files",
-        Some(rustix::io::Errno::NOMEM) => "; free some memory",
-        _ => "",
     }
 }
 

@@ -1,22 +1,17 @@
 //! Facts: what the kernel, the mounts and the privileges of this process are.
 
 use std::fs;
-use std::io::{self, ErrorKind};
 
+use cpuledger_client::namespace::{
+    has_initial_pid_namespace, has_kernel_clocks, has_sysfs, is_initial_user_namespace,
+};
 use cpuledger_proc::machine::lockdown;
 pub use cpuledger_proc::task::mountinfo::Hiding;
 use cpuledger_proc::task::mountinfo::hiding;
 use cpuledger_proc::task::status::is_numbered_as;
-use cpuledger_proc::task::timens_offsets::are_zero;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use cpuledger_model::field::{Field, FieldSet};
-
-/// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Inode number of the initial user namespace (`PROC_USER_INIT_INO`): capabilities of another do not count for BPF.
-const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
 
 /// What facts are called; the rules ask for them by name.
 pub mod names {
@@ -108,36 +103,6 @@ pub fn of_netlink(reports: Option<bool>, delays: Option<bool>) -> Vec<Fact> {
     ]
 }
 
-/// Whether a sysfs is mounted where the kernel's types and CPUs are looked for.
-pub(crate) fn has_sysfs() -> bool {
-    fs::exists("/sys/kernel").unwrap_or(false)
-}
-
-/// Whether capabilities count here; `None` where it cannot be told, as below.
-pub(crate) fn is_initial_user_namespace() -> Option<bool> {
-    Some(fs::read_link("/proc/self/ns/user").ok()?.as_os_str() == INITIAL_USER_NAMESPACE)
-}
-
-/// Whether this time namespace has no other clocks than the kernel; `None` where nothing tells.
-pub(crate) fn has_kernel_clocks() -> Option<bool> {
-    match fs::read_to_string("/proc/self/timens_offsets") {
-        Ok(offsets) => Some(are_zero(&offsets)),
-        // Kernels without time namespaces.
-        Err(error) if error.kind() == ErrorKind::NotFound && fs::exists("/proc/self").unwrap_or(false) => {
-            Some(true)
-        }
-        Err(_) => None,
-    }
-}
-
-/// Whether tasks have the kernel's numbers here.
-///
-/// # Errors
-/// When /proc does not tell.
-pub(crate) fn has_initial_pid_namespace() -> io::Result<bool> {
-    Ok(fs::read_link("/proc/self/ns/pid")?.as_os_str() == INITIAL_PID_NAMESPACE)
-}
-
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.
 pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
     let sees_all = capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
@@ -182,11 +147,6 @@ pub fn procfs_hiding() -> Option<Hiding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_tests_run_with_the_clocks_of_the_machine() {
-        assert_eq!(has_kernel_clocks(), Some(true));
-    }
 
     #[test]
     fn names_of_the_kernel_half_are_those_of_the_rules() {

@@ -15,9 +15,7 @@
 
 pub mod attribution;
 pub mod audience;
-pub mod balance;
 pub mod caller;
-pub mod clock;
 pub mod error;
 pub mod facts;
 #[cfg(feature = "testing")]
@@ -27,10 +25,10 @@ pub mod intervals;
 mod life;
 pub mod machine;
 pub mod source;
-pub mod stop;
 pub mod support;
 
 pub use attribution::difference::Books;
+pub use cpuledger_client::{balance, clock, stop};
 pub use cpuledger_model::{
     Boottime, Comm, Field, FieldSet, Guard, Interval, Lived, OffTasks, Pid, Request, Row, Scope, Snapshot,
     SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, counters, field, framing, interval,

@@ -7,19 +7,11 @@ use cpuledger_proc::cpu_list;
 use cpuledger_proc::machine::loadavg::parse_loadavg;
 use cpuledger_proc::number::alone;
 
-pub use crate::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_bpf::threads::spawn_scoped;
 pub use cpuledger_bpf::{IoPriority, come_in_real_time, set_io_priority, share_cpus};
+pub use cpuledger_client::clock::{monotonic_ns, suspended_ns};
+pub use cpuledger_client::cpus::online_cpus;
 pub use cpuledger_proc::machine::loadavg::Load;
-
-/// CPUs that are online now.
-pub fn online_cpus() -> u32 {
-    fs::read_to_string("/sys/devices/system/cpu/online")
-        .ok()
-        .and_then(|list| cpu_list::count(&list))
-        .or_else(|| std::thread::available_parallelism().ok()?.get().try_into().ok())
-        .unwrap_or(1)
-}
 
 /// The numbers of all CPUs that this machine can ever have, online or not.
 pub(crate) fn possible_cpus() -> Vec<u32> {

@@ -137,7 +137,7 @@ fn a_population_that_grows_between_walks_is_never_cut_root() {
 fn another_pid_namespace_is_refused_root() {
     if std::env::var_os("CPULEDGER_TEST_INSIDE").is_some() {
         let error = Walk::open().err().expect("tasks have other numbers here");
-        assert!(matches!(error, Error::Unusable { .. }), "{error}");
+        assert!(matches!(error, Error::Client(cpuledger_client::Error::Unusable { .. })), "{error}");
         assert!(error.to_string().contains("host's PID namespace"), "{error}");
         return;
     }

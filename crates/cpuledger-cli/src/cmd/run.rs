@@ -1,11 +1,10 @@
 //! `cpuledger run`: what a command and everything that descends from it used.
 //!
 //! `cmd/run/launch` starts this program once more as a launcher, before privileges are given up. It waits on a socket until the ledger stands, and becomes the
-//! command. `cmd/run/descent` finds in each interval what descends from this process: heirs lead there, whatever has died in between. CPU
+//! command. `descent` of `cpuledger-client` finds in each interval what descends from this process: heirs lead there, whatever has died in between. CPU
 //! time is that of the rows of the tree, and what this process itself inherited. The dead have their names from `exited`, and what
 //! remains is unidentified. A process is forgotten when it has died, so memory follows what lives.
 
-mod descent;
 pub mod launch;
 mod print;
 
@@ -13,19 +12,20 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
 use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
 use cpuledger::{Error, Pid, SourceKind, clock, machine};
+use cpuledger_client::descent::{Descent, Tree};
+use cpuledger_client::measure::{MOST_LATE, is_alive};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use nix::sys::resource::UsageWho;
@@ -35,12 +35,8 @@ use signal_hook::{flag, low_level};
 
 use super::top::collect::Collector;
 use crate::stop::Waker;
-use descent::{Descent, Member, Tree};
 use launch::Launched;
 use print::Account;
-
-/// How late a frame of the service may be: an account waits on a busy machine rather than lose an interval.
-const MOST_LATE: Duration = Duration::from_secs(60);
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -198,9 +194,9 @@ impl Opened {
 /// What is advised where neither the service runs nor the ledger can be used.
 fn without_service(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<Error>() {
-        Ok(Error::Unusable { source_kind, reason }) => {
+        Ok(Error::Client(cpuledger_client::Error::Unusable { source_kind, reason })) => {
             let advice = "start the service, `cpuledger serve`, for all users of this machine";
-            Error::Unusable { source_kind, reason: reason.replace(LEAVE_OUT, advice) }.into()
+            Error::unusable(source_kind, reason.replace(LEAVE_OUT, advice)).into()
         }
         Ok(error) => error.into(),
         Err(error) => error,
@@ -301,16 +297,6 @@ fn split(tree: &Tree, before_ns: [u64; 2]) -> anyhow::Result<[u64; 2]> {
         split[1] += member.split_ns[1];
     }
     Ok(split)
-}
-
-/// Whether it is there, and no zombie.
-fn is_alive(member: &Member) -> bool {
-    let stat = std::fs::read(Path::new("/proc").join(member.id.tid.to_string()).join("stat"));
-    let state = |stat: Vec<u8>| {
-        let behind = stat.iter().rposition(|byte| *byte == b')')?;
-        stat.get(behind + 2).copied()
-    };
-    stat.ok().and_then(state).is_some_and(|state| !matches!(state, b'Z' | b'X'))
 }
 
 #[cfg(test)]

@@ -15,4 +15,4 @@ pub(crate) mod lives;
 mod numbers;
 
 pub use books::{Books, CutFacts};
-pub use deaths::{EXITS_LIMIT, bound_exits};
+pub use deaths::bound_exits;

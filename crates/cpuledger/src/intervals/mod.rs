@@ -17,6 +17,8 @@ mod snapshots;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use cpuledger_client::stop::{Stop, Waker};
+use cpuledger_client::{balance, clock};
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::framing::Circumstances;
 use cpuledger_model::interval::Interval;
@@ -25,6 +27,7 @@ use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 
 use crate::error::Error;
+use crate::machine;
 use crate::source::choose::{
     ForIntervals, open_for_intervals, open_for_listing, open_next_best, open_snapshots,
 };
@@ -32,8 +35,6 @@ use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::{AccountBooks, RowsOf};
 use crate::source::service::{self, Ended, ServiceLedger};
 use crate::source::{tell_gap, visit};
-use crate::stop::{Stop, Waker};
-use crate::{balance, clock, machine};
 
 use snapshots::Snapshots;
 
@@ -184,6 +185,13 @@ impl Intervals {
         }
     }
 
+    /// When the running interval is to end, CLOCK_MONOTONIC. That of the service ends when the service has ended it.
+    pub fn ends_ns(&self) -> u64 {
+        // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before. If the machine
+        // or the output was too slow, they start anew instead of following each other without pause.
+        (self.deadline_ns + self.wanted.length_ns).max(self.begin_ns + self.wanted.length_ns / 2)
+    }
+
     /// Makes the first cut.
     fn begin(&mut self) -> Result<(), Error> {
         match &mut self.backend {
@@ -256,10 +264,7 @@ impl Intervals {
         if matches!(self.backend, Backend::Service(_)) {
             return self.interval_of_service();
         }
-        // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before. If the machine
-        // or the output was too slow, they start anew instead of following each other without pause.
-        self.deadline_ns =
-            (self.deadline_ns + self.wanted.length_ns).max(self.begin_ns + self.wanted.length_ns / 2);
+        self.deadline_ns = self.ends_ns();
         match &mut self.backend {
             Backend::Service(_) => {}
             Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(ledger::LEAD_NS)),
@@ -390,7 +395,7 @@ impl Intervals {
     fn take_over(&mut self, ended: &Ended) -> Result<(), Error> {
         if self.wanted.source.is_some() {
             let reason = format!("the service has ended: {ended}");
-            return Err(Error::Unusable { source_kind: SourceKind::Service, reason });
+            return Err(Error::unusable(SourceKind::Service, reason));
         }
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.wanted.length_ns);
@@ -398,7 +403,7 @@ impl Intervals {
             let unusable = |error: Error| {
                 let why = error.into_reason();
                 let reason = format!("{why}; and the service is gone ({ended}), which has them too");
-                Error::Unusable { source_kind: SourceKind::Ledger, reason }
+                Error::unusable(SourceKind::Ledger, reason)
             };
             open_whole(&self.wanted, &mut self.notices).map_err(unusable)?
         } else {
@@ -469,7 +474,7 @@ fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, E
     if wanted.needs_parts && wanted.source == Some(SourceKind::Netlink) && is_by_snapshots {
         let reason = "this kernel keeps no account of the dead (patch 5 of kernel/series), so how their time divides is not known; \
                       use the source ledger";
-        return Err(Error::Unusable { source_kind: SourceKind::Netlink, reason: reason.to_owned() });
+        return Err(Error::unusable(SourceKind::Netlink, reason));
     }
     Ok(backend(opened, wanted.by_task, notices))
 }

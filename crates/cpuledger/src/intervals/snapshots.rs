@@ -1,16 +1,16 @@
 //! Intervals of a source of snapshots.
 
-use cpuledger_model::exit::Exits;
+use cpuledger_client::stop::Stop;
+use cpuledger_model::exit::{EXITS_LIMIT, Exits};
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 
-use crate::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
+use crate::attribution::difference::{Books, CutFacts, bound_exits};
 use crate::error::Error;
 use crate::machine;
 use crate::source::Source;
-use crate::stop::Stop;
 
 /// How often exits are read within an interval where a ring keeps them: it takes 4 MiB, at 88 bytes a record 200,000 exits
 /// a second.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cpuledger_bpf::Extent;
+use cpuledger_client::families::Families;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
@@ -15,7 +16,7 @@ use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::{self, AccountBooks, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
-use crate::source::{Families, Source, open::open, procfs::Procfs, records, walk};
+use crate::source::{Source, open::open, procfs::Procfs, records, walk};
 
 /// Loading the walk, whatever the machine holds, by how much of a task it reads. These and the next were measured as CPU time of whole
 /// processes on 2 CPUs, Linux 6.18, beside 1 to 1,600 processes, and beside 100,000 threads of one.
@@ -72,7 +73,7 @@ pub fn open_for_intervals(
 ) -> Result<ForIntervals, Error> {
     let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
     let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-    let service = || ServiceLedger::open(length_ns).map(|service| ForIntervals::Service(Box::new(service)));
+    let service = || Ok(ForIntervals::Service(Box::new(ServiceLedger::open(length_ns)?)));
     match wanted {
         Some(SourceKind::Service) => return service(),
         Some(SourceKind::Ledger) => {
@@ -108,10 +109,9 @@ pub fn open_next_best(size: ledger::Options, length: Duration) -> Result<ForInte
 /// Names the source that was asked for where it is not permitted, and says what is.
 pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Bpf(cpuledger_bpf::Error::NotPermitted { missing }) => Error::Unusable {
-            source_kind: kind,
-            reason: cpuledger_bpf::not_permitted(missing, &format!("{LEAVE_OUT}, ")),
-        },
+        Error::Bpf(cpuledger_bpf::Error::NotPermitted { missing }) => {
+            Error::unusable(kind, cpuledger_bpf::not_permitted(missing, &format!("{LEAVE_OUT}, ")))
+        }
         error => error,
     }
 }

@@ -3,13 +3,12 @@
 use std::ops::{ControlFlow, Range};
 
 use cpuledger_bpf::{Walked, abi};
+use cpuledger_client::families::{Families, FamilyVisitor, Member, PART_TASKS};
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::task::Task;
 
-use crate::source::interface::PART_TASKS;
 use crate::source::io_access::IoAccess;
 use crate::source::records::{Decoder, set_counters};
-use crate::source::{Families, FamilyVisitor, Member};
 
 /// Every process by its pid, each followed by its tasks, the leader first. Only for records of which each leader is
 /// followed by its threads.

@@ -20,7 +20,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
         SourceKind::Ledger => {
             let reason = "it shows what ran in an interval, not what exists at one instant; for a listing use \
                           `walk` or `procfs`";
-            return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
+            return Err(Error::unusable(kind, reason));
         }
         SourceKind::Service => Box::new(ServiceListing::open_only()?),
         SourceKind::Walk => {

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use cpuledger_bpf::{Reads, StatusRecords, StatusWalker, abi};
+use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_proc::task::status::pid_of;
 use rustix::fs::{Mode, OFlags, openat};
@@ -14,7 +15,6 @@ use crate::error::Error;
 use crate::machine::{self, links};
 use crate::source::choose::{files_are_better, naming};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
-use crate::source::namespace::check_namespace;
 use crate::source::procfs::file::{Attempt, Buffers, Name, PROC, open_root};
 use crate::source::unseen::{Leader, Unseen};
 
@@ -98,7 +98,7 @@ impl StatusWalk {
         let mut unseen = Unseen::new(None);
         if take_census(&mut walker, &mut unseen)? & abi::CPULEDGER_LACKS_RSS_SUM != 0 {
             let reason = "it cannot sum the parts of RSS that each CPU has; use the source procfs".to_owned();
-            return Err(Error::Unusable { source_kind: SourceKind::Walk, reason });
+            return Err(Error::unusable(SourceKind::Walk, reason));
         }
         Ok(StatusWalk { walker, dialect, unseen })
     }
@@ -159,7 +159,7 @@ impl StatusTexts {
             Some(SourceKind::Procfs) => None,
             Some(source_kind @ (SourceKind::Service | SourceKind::Ledger | SourceKind::Netlink)) => {
                 let reason = "it has no text of files; use `walk` or `procfs`".to_owned();
-                return Err(Error::Unusable { source_kind, reason });
+                return Err(Error::unusable(source_kind, reason));
             }
             None if files_are_better(reading_us(), LOADING_US) => None,
             None => StatusWalk::open().ok(),

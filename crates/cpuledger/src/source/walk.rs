@@ -2,6 +2,8 @@
 
 use cpuledger_bpf::ledger::Watch;
 use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
+use cpuledger_client::families::Families;
+use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::{Exits, Fold};
 use cpuledger_model::field::{Field, FieldSet};
@@ -11,14 +13,13 @@ use cpuledger_model::task::Pid;
 
 use crate::error::Error;
 use crate::machine;
+use crate::source::Source;
 use crate::source::families::RecordedFamilies;
 use crate::source::io_access::IoAccess;
-use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
 use crate::source::totals::{Totals, has_steady};
 use crate::source::unseen::{Leader, Unseen};
-use crate::source::{Families, Source};
 
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
+use cpuledger_client::descent::{Sums, Tree};
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
 use serde::Serialize;
-
-use super::descent::{Sums, Tree};
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.run/1";
@@ -238,7 +237,7 @@ fn seconds(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::run::descent::Used;
+    use cpuledger_client::descent::Used;
 
     fn text(hidden_cpu_ns: Option<u64>) -> String {
         let tree = Tree {

@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use cpuledger::Error;
 use cpuledger::source::replay::{RecordedFacts, Replay, Spot};
 use cpuledger::source::service;
+use cpuledger_client::Error;
 use cpuledger_proc::count::count_of;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::place;

@@ -1,5 +1,6 @@
 //! The books of a source of snapshots: from one cut to the next, which task used what.
 
+use cpuledger_client::balance;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Exits};
@@ -10,7 +11,6 @@ use cpuledger_model::task::{Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
 use crate::attribution::{Attribution, Increment, Parts};
-use crate::balance;
 
 use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;

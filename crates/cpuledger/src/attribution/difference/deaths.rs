@@ -17,9 +17,6 @@ use super::baseline::{Baseline, Last, Life};
 /// By how much two clocks of the kernel may disagree on a death, an interrupt between their readings included.
 const CLOCK_SLACK_NS: u64 = 10_000_000;
 
-/// Exits of one interval that keep their identity: at 3,000 a second, those of 87 s, in some 40 MB.
-pub const EXITS_LIMIT: usize = 1 << 18;
-
 /// Parents of exits without identity; the rest share one entry.
 const FOLDS_LIMIT: usize = 1 << 16;
 

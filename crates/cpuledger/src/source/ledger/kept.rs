@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use cpuledger_bpf::ledger as kernel;
+use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::field::FIELDS;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::caller::caller;
 use crate::error::Error;
 use crate::machine;
-use crate::source::namespace::check_namespace;
 
 use super::Ledger;
 use super::detail::{Detail, load_inspector};
@@ -70,7 +70,7 @@ struct Rest {
 }
 
 fn unusable(reason: impl ToString) -> Error {
-    Error::Unusable { source_kind: SourceKind::Ledger, reason: reason.to_string() }
+    Error::unusable(SourceKind::Ledger, reason.to_string())
 }
 
 impl Ledger {

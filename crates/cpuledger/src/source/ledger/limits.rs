@@ -73,7 +73,7 @@ fn second(caller: &Caller) -> Error {
 }
 
 fn refused(reason: String) -> Error {
-    Error::Unusable { source_kind: SourceKind::Ledger, reason }
+    Error::unusable(SourceKind::Ledger, reason)
 }
 
 #[cfg(test)]

@@ -52,19 +52,19 @@ mod supervisor;
 use std::time::Duration;
 
 use cpuledger_bpf::ledger as kernel;
+use cpuledger_client::balance;
+use cpuledger_client::clock;
+use cpuledger_client::gap::tell_gap;
+use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 
-use crate::balance;
 use crate::caller::caller;
-use crate::clock;
 use crate::error::Error;
 use crate::machine::{self, spawn_scoped};
 use crate::source::Source;
-use crate::source::gap::tell_gap;
-use crate::source::namespace::check_namespace;
 use crate::source::walk::Walk;
 
 use detail::Detail;

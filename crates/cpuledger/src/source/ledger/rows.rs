@@ -6,6 +6,7 @@ mod waiting;
 
 use cpuledger_bpf::Wanted as WantedTask;
 use cpuledger_bpf::ledger::{Interval as Closed, Newborn, TaskTime};
+use cpuledger_client::clock::suspended_ns;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty, release};
 use cpuledger_model::counters::Counters;
@@ -20,7 +21,6 @@ use serde::Serialize;
 
 use crate::attribution::difference::lives::{Lives, Seen};
 use crate::attribution::{Attribution, Parts};
-use crate::clock::suspended_ns;
 use crate::life::Stretch;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};

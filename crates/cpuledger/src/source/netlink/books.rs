@@ -3,21 +3,21 @@
 //!
 //! A cut has all tasks where the kernel refuses the cookie, where reports of exits were lost or do not come, and where rows of all are wanted.
 
+use cpuledger_client::balance;
+use cpuledger_client::stop::Stop;
 use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::buffer::empty;
-use cpuledger_model::exit::Exit;
+use cpuledger_model::exit::{EXITS_LIMIT, Exit};
 use cpuledger_model::interval::{Exited, Interval};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::Pid;
 use nix::errno::Errno;
 
-use crate::attribution::difference::EXITS_LIMIT;
 use crate::attribution::difference::kernel_accounts::{AccountCut, Fit, KernelAccounts, Share, Told};
 use crate::error::Error;
 use crate::machine;
 use crate::source::Source;
-use crate::stop::Stop;
 
 use super::cut::Cut;
 use super::identity::Window;
@@ -201,7 +201,7 @@ impl AccountBooks {
         {
             cuts.release();
         }
-        crate::balance::check(into);
+        balance::check(into);
         Ok(())
     }
 

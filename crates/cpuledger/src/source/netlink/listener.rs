@@ -1,8 +1,8 @@
 //! Reports of exits: each task that dies sends its last figures to every socket that is registered for the CPU it dies on.
 
+use cpuledger_client::clock;
 use cpuledger_model::boottime::Boottime;
 
-use crate::clock;
 use crate::machine;
 
 use super::layout::{self, Taskstats};

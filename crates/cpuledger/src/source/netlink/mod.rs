@@ -64,6 +64,7 @@ mod reaped;
 mod rows;
 mod socket;
 
+use cpuledger_client::clock;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::{Death, Exit, Exits, Fold};
 use cpuledger_model::field::FieldSet;
@@ -71,7 +72,6 @@ use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, TaskId, Tid};
 
-use crate::clock;
 use crate::error::Error;
 use crate::machine::{self, spawn_scoped};
 use crate::source::Source;

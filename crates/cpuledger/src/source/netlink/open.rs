@@ -3,12 +3,12 @@
 use std::fs;
 use std::io;
 
+use cpuledger_client::namespace::{check_namespace, is_initial_user_namespace};
 use cpuledger_model::source_kind::SourceKind;
 use nix::errno::Errno;
 
 use crate::error::Error;
 use crate::facts;
-use crate::source::namespace::check_namespace;
 
 use super::layout::{self, Taskstats};
 use super::message::{self, Body};
@@ -19,13 +19,13 @@ use super::socket::{Failure, Socket};
 const DELAY_ACCOUNTING: &str = "/proc/sys/kernel/task_delayacct";
 
 fn unusable(reason: &str) -> Error {
-    Error::Unusable { source_kind: SourceKind::Netlink, reason: reason.to_owned() }
+    Error::unusable(SourceKind::Netlink, reason)
 }
 
 /// Reports of exits come to the initial namespaces only, and answers elsewhere count by other numbers.
 pub fn check_namespaces() -> Result<(), Error> {
     check_namespace(SourceKind::Netlink)?;
-    if facts::is_initial_user_namespace() == Some(false) {
+    if is_initial_user_namespace() == Some(false) {
         return Err(unusable(
             "capabilities of this user namespace do not count for taskstats; run cpuledger as the host's root, outside \
              the user namespace",

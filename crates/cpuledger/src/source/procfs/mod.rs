@@ -34,6 +34,7 @@ mod row;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use cpuledger_client::clock::{self, monotonic_ns};
 use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
@@ -41,7 +42,6 @@ use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 use rustc_hash::FxHashSet;
 
-use crate::clock::{self, monotonic_ns};
 use crate::error::Error;
 use crate::source::Source;
 

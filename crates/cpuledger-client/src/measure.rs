@@ -1,0 +1,168 @@
+//! What processes that descend from one use between two cuts of the service: `cpuledger run` around any code.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use cpuledger_model::interval::Interval;
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::Pid;
+use cpuledger_proc::task::stat::parse_stat;
+
+use crate::clock::boottime;
+use crate::descent::{Descent, Member, Tree};
+use crate::error::Error;
+use crate::service::{ServiceLedger, socket_path};
+
+/// How late a frame of the service may be: an account waits on a busy machine rather than lose an interval.
+pub const MOST_LATE: Duration = Duration::from_secs(60);
+
+/// Intervals are as long as those of the service, which keeps those that are not read for a minute, as a rule.
+const LENGTH_NS: u64 = 1_000_000_000;
+
+/// A measurement that has begun. It starts no thread, so [`Measurement::collect`] has to be called at least every 30 s; [`Measurement::in_background`]
+/// starts one that does.
+#[derive(Debug)]
+pub struct Measurement {
+    ledger: ServiceLedger,
+    descent: Descent,
+    start_ns: u64,
+    end_ns: u64,
+    unattributed_ns: u64,
+    without_books_ns: u64,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// The first cut, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// The last one.
+    pub end_ns: u64,
+    /// What the processes used between the two.
+    pub tree: Tree,
+    /// CPU time of the machine in between that is attributed to nobody: some of it may be theirs.
+    pub unattributed_ns: u64,
+    /// How long there were no books in between: what ran then is in no figure.
+    pub without_books_ns: u64,
+}
+
+impl Measurement {
+    /// Makes the first cut. Measured is what descends from the process `of`: children that are started later, and those that it has.
+    ///
+    /// # Errors
+    /// When there is no service, or it is not to be believed.
+    pub fn begin(of: Pid) -> Result<Measurement, Error> {
+        Measurement::begin_at(&socket_path(), of)
+    }
+
+    /// The same with the service at that socket.
+    ///
+    /// # Errors
+    /// As [`Measurement::begin`].
+    pub fn begin_at(socket: &Path, of: Pid) -> Result<Measurement, Error> {
+        let mut ledger = ServiceLedger::open_without_thread(socket, LENGTH_NS)?;
+        ledger.set_timeout(MOST_LATE);
+        let mut before = Interval::default();
+        ledger.cut().map_err(lost)?;
+        while ledger.take_gathered(&mut before).map_err(lost)? {}
+        let start_ns = before.end_ns;
+        Ok(Measurement {
+            ledger,
+            descent: Descent::of(of),
+            start_ns,
+            end_ns: start_ns,
+            unattributed_ns: 0,
+            without_books_ns: 0,
+        })
+    }
+
+    /// Adds the intervals that have ended, without waiting.
+    ///
+    /// # Errors
+    /// When the service has ended: what was measured is lost.
+    pub fn collect(&mut self) -> Result<(), Error> {
+        let mut interval = Interval::default();
+        while self.ledger.take(false, &mut interval).map_err(lost)? {
+            self.add(&interval);
+        }
+        Ok(())
+    }
+
+    /// Makes the last cut, and adds up.
+    ///
+    /// # Errors
+    /// As [`Measurement::collect`].
+    pub fn end(mut self) -> Result<Measured, Error> {
+        let mut interval = Interval::default();
+        self.ledger.cut().map_err(lost)?;
+        while self.ledger.take_gathered(&mut interval).map_err(lost)? {
+            self.add(&interval);
+        }
+        let Measurement { descent, start_ns, end_ns, unattributed_ns, without_books_ns, .. } = self;
+        let tree = descent.finish(boottime(), end_ns - start_ns, is_alive);
+        Ok(Measured { start_ns, end_ns, tree, unattributed_ns, without_books_ns })
+    }
+
+    /// The same, while a thread collects.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn in_background(mut self) -> std::io::Result<Background> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let collect = move || {
+            while !ends.load(Ordering::Acquire) {
+                self.collect()?;
+                thread::park_timeout(Duration::from_nanos(LENGTH_NS));
+            }
+            Ok(self)
+        };
+        let thread = thread::Builder::new().name("measurement".into()).spawn(collect)?;
+        Ok(Background { thread, is_over })
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        self.descent.add(interval);
+        self.end_ns = interval.end_ns;
+        self.unattributed_ns += interval.unattributed_ns.unwrap_or(0);
+        if interval.unattributed_by.not_attached_ns == interval.capacity_ns {
+            self.without_books_ns += interval.length_ns();
+        }
+    }
+}
+
+/// A measurement that a thread collects.
+#[derive(Debug)]
+pub struct Background {
+    thread: JoinHandle<Result<Measurement, Error>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Background {
+    /// Makes the last cut, and adds up.
+    ///
+    /// # Errors
+    /// When the service has ended since: what was measured is lost.
+    pub fn end(self) -> Result<Measured, Error> {
+        self.is_over.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        // It does not panic.
+        let collected = self.thread.join().unwrap_or_else(|_| Err(lost("its thread has ended")));
+        collected?.end()
+    }
+}
+
+fn lost(ended: impl std::fmt::Display) -> Error {
+    let reason = format!("the measurement is lost, because the service has ended: {ended}");
+    Error::Unusable { source_kind: SourceKind::Service, reason }
+}
+
+/// Whether a process is there, and no zombie.
+pub fn is_alive(member: &Member) -> bool {
+    let stat = fs::read(format!("/proc/{}/stat", member.id.tid)).ok();
+    stat.as_deref().and_then(parse_stat).is_some_and(|stat| !matches!(stat.state, b'Z' | b'X'))
+}

@@ -1,0 +1,506 @@
+//! Intervals of the service.
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cpuledger_model::frame::{Column, Frame};
+use cpuledger_model::framing::{self, Circumstances};
+use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, Task};
+use cpuledger_proc::task::stat::{Stat, parse_stat};
+use cpuledger_service::client::{Client, ClientError, socket_path};
+use cpuledger_service::ring::Reader;
+use cpuledger_service::varlink::{Info, Subscribe};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::connection::{ANSWER, connect, sentence, unusable};
+use super::follower::{Arrival, Follower, next};
+use super::gathering::{Gathering, Whole};
+use super::listing::ServiceListing;
+use crate::balance;
+use crate::clock::monotonic_ns;
+use crate::error::Error;
+use crate::gap::tell_gap;
+
+/// By how much a frame may be late before one looks whether the service is stopped.
+const QUIET: Duration = Duration::from_millis(300);
+/// By how much a frame may be late, beyond twice its length, before a service that runs counts as dead.
+const LATENESS: Duration = Duration::from_secs(3);
+/// For each call to a service that is being restarted: its manager listens meanwhile.
+const RESTART: Duration = Duration::from_secs(5);
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The name of the process, if it listens itself.
+const OWN_NAME: &[u8] = b"cpuledger";
+/// How long a ring is waited for at once where no thread does.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an interval is waited for that was asked for.
+const HURRY: Duration = Duration::from_millis(500);
+
+/// Why there will be no more intervals: the end of a sentence.
+#[derive(Debug, Clone)]
+pub struct Ended(String);
+
+impl fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+fn ended(reason: impl ToString) -> Ended {
+    Ended(sentence(reason))
+}
+
+/// The intervals of the service, merged to the length that is wanted. Between two of them there is no time that is not told.
+#[derive(Debug)]
+pub struct ServiceLedger {
+    /// Of the socket.
+    path: PathBuf,
+    client: Client,
+    /// Until a thread reads it, if one does.
+    reader: Option<Reader>,
+    follower: Option<Follower>,
+    /// Whether no thread is started: the caller waits for the ring itself.
+    is_without_thread: bool,
+    gathering: Gathering,
+    wanted_ns: u64,
+    /// The length of a frame, at most.
+    frame_ns: u64,
+    /// The shortest frame that the service grants.
+    shortest_ns: u64,
+    /// When the last frame came.
+    heard: Instant,
+    /// How long a frame has taken that came late, or what the service said of it.
+    usual: Duration,
+    /// Whether it was looked at since.
+    was_looked_at: bool,
+    /// How late a frame may be.
+    lateness: Duration,
+    /// How long one that was asked for is waited for.
+    hurry: Duration,
+    /// Whether the caller has said how late it may be.
+    is_patient: bool,
+    /// Of those that the service has closed before.
+    unbalanced_intervals: Option<u64>,
+    listing: Option<ServiceListing>,
+    listed: Snapshot,
+    /// What the frames of the last interval told of it besides; `None`: it had none.
+    of: Option<Circumstances<'static>>,
+}
+
+impl ServiceLedger {
+    /// Subscribes to intervals of that length. The first begins at once, or within the service's one that is running. No thread is
+    /// started before [`ServiceLedger::take`] is called.
+    ///
+    /// # Errors
+    /// When there is no service, it is not to be believed, or does not grant it.
+    pub fn open(wanted_ns: u64) -> Result<ServiceLedger, Error> {
+        ServiceLedger::open_with(socket_path(), wanted_ns, false)
+    }
+
+    /// The same for a library, of the service at that socket: no thread is ever started. [`ServiceLedger::wait_for_frame`] waits for the ring itself, and
+    /// returns after 100 ms, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
+    ///
+    /// # Errors
+    /// As [`ServiceLedger::open`].
+    pub fn open_without_thread(socket: &Path, wanted_ns: u64) -> Result<ServiceLedger, Error> {
+        ServiceLedger::open_with(socket.to_path_buf(), wanted_ns, true)
+    }
+
+    fn open_with(path: PathBuf, wanted_ns: u64, is_without_thread: bool) -> Result<ServiceLedger, Error> {
+        let mut client = connect(&path, ANSWER)?;
+        let info = client.info().map_err(unusable)?;
+        let (subscription, reader) = client.subscribe(&request(wanted_ns, &info)).map_err(unusable)?;
+        Ok(ServiceLedger {
+            path,
+            client,
+            reader: Some(reader),
+            follower: None,
+            is_without_thread,
+            gathering: Gathering::default(),
+            wanted_ns,
+            frame_ns: subscription.interval_ns.unsigned_abs(),
+            shortest_ns: info.shortest_interval_ns.unsigned_abs(),
+            heard: Instant::now(),
+            usual: Duration::from_nanos(info.interval_ns.unsigned_abs()),
+            was_looked_at: false,
+            lateness: LATENESS,
+            hurry: HURRY,
+            is_patient: false,
+            unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
+            listing: None,
+            listed: Snapshot::default(),
+            of: None,
+        })
+    }
+
+    /// Intervals since the service was started whose times do not add up. `None`: it does not tell.
+    pub fn unbalanced_intervals(&self) -> Option<u64> {
+        self.unbalanced_intervals
+    }
+
+    /// The next interval begins at `end_ns`, where that of another source has ended.
+    pub fn begin_at(&mut self, end_ns: u64) {
+        self.gathering.begin_at(end_ns);
+    }
+
+    /// From now on a frame may be as late as this. A service that is stopped is
+    /// waited for as well, until an interval is to end at once: what ran meanwhile is in its next frame.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        (self.lateness, self.hurry, self.is_patient) = (timeout, timeout, true);
+    }
+
+    /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.
+    /// Returns whether there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn latest(&mut self, into: &mut Interval) -> Result<bool, Ended> {
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let mut bytes = Vec::new();
+        if reader.latest(&mut bytes).map_err(ended)?.is_none() {
+            return Ok(false);
+        }
+        let frame = Frame::decode(&bytes).map_err(ended)?;
+        self.read(frame, into)?;
+        self.gathering.begin_at(into.end_ns);
+        Ok(true)
+    }
+
+    /// The length of the following intervals.
+    ///
+    /// # Errors
+    /// When the service does not grant it, or is gone.
+    pub fn set_length(&mut self, wanted_ns: u64) -> Result<(), Ended> {
+        if std::mem::replace(&mut self.wanted_ns, wanted_ns) == wanted_ns {
+            return Ok(());
+        }
+        let info = self.client.info().map_err(ended)?;
+        self.subscribe(&request(wanted_ns, &info)).map(drop)
+    }
+
+    /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call, and without a thread.
+    pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        let follower = self.follower.as_ref()?;
+        Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
+    }
+
+    /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service is looked at, or counts as dead.
+    pub fn patience(&self) -> Instant {
+        if self.may_look() {
+            return self.heard + self.usual.max(Duration::from_nanos(self.frame_ns)) + QUIET;
+        }
+        self.heard + self.lateness + 2 * Duration::from_nanos(self.frame_ns)
+    }
+
+    /// Takes the next interval, if it is complete, and returns whether it is. With `now` it ends at once, and is shorter.
+    ///
+    /// # Errors
+    /// When there will be no more, because the service has ended.
+    pub fn take(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
+        self.receive()?;
+        let mut is_connected = self.client.is_connected();
+        if !is_connected {
+            // Its last frames may have come in between.
+            self.receive()?;
+            is_connected = self.rejoin().is_ok();
+            self.receive()?;
+        }
+        let mut whole = self.gathering.take(self.wanted_ns, now || !is_connected);
+        if whole.is_none() && !is_connected {
+            return Err(ended("it has closed the connection"));
+        }
+        if whole.is_none() && now {
+            let wanted_ns = self.wanted_ns;
+            whole = Some(self.hurry(|gathering| gathering.take(wanted_ns, true))?);
+        }
+        match whole {
+            None if Instant::now() < self.patience() => Ok(false),
+            None if self.may_look() => self.look().map(|()| false),
+            None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
+            Some(whole) => self.tell(whole, into).map(|()| true),
+        }
+    }
+
+    fn tell(&mut self, whole: Whole, into: &mut Interval) -> Result<(), Ended> {
+        match whole {
+            Whole::Frame(frame) => self.read(*frame, into),
+            Whole::Gap(times) => {
+                self.of = None;
+                tell_gap(SourceKind::Service, times, into);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the next interval of what has come, which may be a short one, and returns whether there is one.
+    ///
+    /// # Errors
+    /// When a frame is no interval.
+    pub fn take_gathered(&mut self, into: &mut Interval) -> Result<bool, Ended> {
+        let whole = self.gathering.take(self.wanted_ns, true);
+        whole.map_or(Ok(false), |whole| self.tell(whole, into).map(|()| true))
+    }
+
+    /// Makes the service end the running interval: then [`ServiceLedger::take_gathered`] has all of the time until now.
+    ///
+    /// # Errors
+    /// When there will be no more intervals, because the service has ended.
+    pub fn cut(&mut self) -> Result<(), Ended> {
+        let now_ns = monotonic_ns();
+        if !self.client.is_connected() {
+            self.receive()?;
+            self.rejoin()?;
+        }
+        self.hurry(|gathering| (gathering.come_ns() >= now_ns).then_some(()))
+    }
+
+    fn may_look(&self) -> bool {
+        !self.was_looked_at && !self.is_patient
+    }
+
+    /// Looks whether it is stopped: one that is only busy, or is being restarted, is waited for.
+    fn look(&mut self) -> Result<(), Ended> {
+        self.was_looked_at = true;
+        let stat = self.client.process().and_then(|pid| std::fs::read(format!("/proc/{pid}/stat")).ok());
+        match stat.as_deref().and_then(parse_stat).filter(|stat| stat.comm == OWN_NAME) {
+            Some(Stat { state: b'T' | b't', .. }) => Err(ended("it is stopped")),
+            Some(_) => Ok(()),
+            // Its manager listens for it, or /proc does not show it.
+            None => match connect(&self.path, ANSWER).map(|mut client| client.info().is_ok()) {
+                Ok(true) => Ok(()),
+                _ => Err(ended("it does not answer")),
+            },
+        }
+    }
+
+    /// What the service tells of the last interval besides; `None`: it was a gap.
+    pub fn circumstances(&self) -> Option<Circumstances<'static>> {
+        self.of
+    }
+
+    fn read(&mut self, mut frame: Frame, into: &mut Interval) -> Result<(), Ended> {
+        let source = frame.intern(SourceKind::Service.name().as_bytes());
+        frame.set_figure(Column::SOURCE, Some(source));
+        // Of however many of the service it was made, here it is one.
+        frame.set_figure(Column::INTERVALS, Some(1));
+        self.of = Some(Circumstances::of_frame(&frame));
+        framing::read(&frame, into).map_err(ended)?;
+        into.frame = Some(Arc::new(frame));
+        balance::check(into);
+        Ok(())
+    }
+
+    /// Connects for the listings of [`ServiceLedger::add_idle`] while this process has all of its privileges: those decide what it is shown.
+    ///
+    /// # Errors
+    /// When the service is gone.
+    pub fn prepare_listing(&mut self) -> Result<(), Error> {
+        self.listing = Some(ServiceListing::open_at(&self.path)?);
+        Ok(())
+    }
+
+    /// Adds a row without use for each process and task that did not run: of all, or of these processes.
+    ///
+    /// # Errors
+    /// When the service does not list them.
+    pub fn add_idle(
+        &mut self,
+        request: &Request,
+        is_wanted_pid: impl Fn(Pid) -> bool,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
+        let listing = match &mut self.listing {
+            Some(listing) => listing,
+            None => self.listing.insert(ServiceListing::open_at(&self.path)?),
+        };
+        listing.snapshot(request, &mut self.listed)?;
+        into.frame = None;
+        let Snapshot { processes, tasks, from_procfs, .. } = &self.listed;
+        let idle = |task: &Task| {
+            let is_unseen = from_procfs.binary_search(&task.tid).is_ok();
+            Row::new(*task, Usage::of_idle_in_ledger(task.known, is_unseen))
+        };
+        let is_wanted = |task: &&Task| is_wanted_pid(task.pid);
+        add(&mut into.processes, processes.iter().filter(is_wanted).map(idle));
+        if request.scope == Scope::Tasks {
+            add(&mut into.tasks, tasks.iter().filter(is_wanted).map(idle));
+        }
+        into.add_from_procfs(from_procfs.iter().copied().filter(|tid| is_wanted_pid(Pid(tid.0))));
+        Ok(())
+    }
+
+    fn subscribe(&mut self, wanted: &Subscribe) -> Result<Reader, Ended> {
+        let (subscription, reader) = self.client.subscribe(wanted).map_err(ended)?;
+        self.frame_ns = subscription.interval_ns.unsigned_abs();
+        Ok(reader)
+    }
+
+    /// Goes on with the service that follows the one that has ended, if its manager restarts it. Its ring has the frames of the one
+    /// before, and goes on behind them; where it has not, the time in between is told as a gap.
+    fn rejoin(&mut self) -> Result<(), Ended> {
+        let deadline = Instant::now() + RESTART;
+        loop {
+            let mut client = connect(&self.path, RESTART).map_err(ended)?;
+            let info = client.info();
+            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, &info))) {
+                Ok((subscription, mut reader)) => {
+                    reader.resume_at(1);
+                    self.frame_ns = subscription.interval_ns.unsigned_abs();
+                    (self.client, self.reader, self.listing) = (client, Some(reader), None);
+                    (self.heard, self.was_looked_at) = (Instant::now(), false);
+                    return Ok(());
+                }
+                // The one that ends may have taken the connection.
+                Err(ClientError::Closed) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(error) => return Err(ended(error)),
+            }
+        }
+    }
+
+    /// Gathers what has come.
+    fn receive(&mut self) -> Result<(), Ended> {
+        loop {
+            let Some(arrival) = self.arrival()? else { return Ok(()) };
+            match arrival {
+                Arrival::Frame(bytes) => {
+                    if std::mem::take(&mut self.was_looked_at) {
+                        self.usual = self.heard.elapsed();
+                    }
+                    self.heard = Instant::now();
+                    self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
+                }
+                Arrival::Moved(next) => {
+                    let interval_ns = Some(self.frame_ns.cast_signed());
+                    match self.subscribe(&Subscribe { interval_ns, audience: None }) {
+                        Ok(mut reader) => {
+                            reader.resume_at(next);
+                            self.reader = Some(reader);
+                        }
+                        // It has ended, or is being restarted.
+                        Err(error) => match self.rejoin() {
+                            Err(_) if self.client.is_connected() => return Err(error),
+                            Err(_) => return Ok(()),
+                            Ok(()) => {}
+                        },
+                    }
+                }
+                Arrival::Failed(reason) => return Err(ended(reason)),
+            }
+        }
+    }
+
+    /// What has come, without waiting.
+    fn arrival(&mut self) -> Result<Option<Arrival>, Ended> {
+        if self.is_without_thread {
+            return Ok(self.reader.as_mut().and_then(|reader| next(reader, Duration::ZERO)));
+        }
+        if let Some(reader) = self.reader.take() {
+            self.follower = Some(Follower::start(reader).map_err(ended)?);
+        }
+        Ok(self.follower.as_ref().and_then(Follower::take))
+    }
+
+    /// Waits for a frame, until that time at most, and perhaps less: whoever wants one calls [`ServiceLedger::take`] again.
+    pub fn wait_for_frame(&self, deadline: Instant) {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        match (&self.reader, &self.follower) {
+            // Meanwhile nothing is seen of the service. Where it fails, so does reading the ring.
+            (Some(reader), _) if self.is_without_thread => drop(reader.wait(rest.min(LOOK))),
+            (_, Some(follower)) => {
+                let rest =
+                    Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
+                let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for. `done` has
+    /// the frames that have come, and says what was waited for.
+    fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
+        let frame_ns = self.frame_ns;
+        let asks_for =
+            |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
+        let mut look_at = Instant::now() + ANSWER;
+        let asked = self.subscribe(&asks_for(self.shortest_ns));
+        if let Err(error) = &asked {
+            self.look()?;
+            // One that is only busy ends its interval as it would have done.
+            if !self.is_patient {
+                return Err(error.clone());
+            }
+        }
+        // A user whose budget for short intervals is used up waits for a longer one.
+        let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
+        loop {
+            self.receive()?;
+            if let Some(found) = done(&mut self.gathering) {
+                if asked.is_ok() {
+                    self.subscribe(&asks_for(frame_ns))?;
+                }
+                return Ok(found);
+            }
+            let now = Instant::now();
+            if now >= look_at {
+                self.look()?;
+                look_at = now + ANSWER;
+            }
+            if now >= deadline {
+                return Err(ended("it does not end an interval when asked to"));
+            }
+            self.wait_for_frame(deadline.min(look_at));
+        }
+    }
+}
+
+/// What to ask for, so that whole frames make up the wanted length.
+fn request(wanted_ns: u64, info: &Info) -> Subscribe {
+    let frame_ns = info.interval_ns.unsigned_abs().max(1);
+    let shortest_ns = info.shortest_interval_ns.unsigned_abs();
+    let is_multiple = wanted_ns.is_multiple_of(frame_ns);
+    let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
+    let interval_ns = i64::try_from(part_ns.max(shortest_ns)).unwrap_or(i64::MAX);
+    Subscribe { interval_ns: Some(interval_ns), audience: None }
+}
+
+/// Adds the rows that are not there yet, in the order of a snapshot.
+fn add(rows: &mut Vec<Row>, idle: impl Iterator<Item = Row>) {
+    let ran: rustc_hash::FxHashSet<_> = rows.iter().map(|row| row.task.tid).collect();
+    rows.extend(idle.filter(|row| !ran.contains(&row.task.tid)));
+    rows.sort_by_key(|row| row.task.place_key());
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger_service::varlink::SourceFacts;
+
+    use super::*;
+
+    #[test]
+    fn whole_frames_make_up_the_wanted_length() {
+        let info = |interval_ns| Info {
+            version: String::new(),
+            boot_id: String::new(),
+            interval_ns,
+            shortest_interval_ns: 100,
+            audiences: Vec::new(),
+            recording: None,
+            unbalanced_intervals: None,
+            source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
+        };
+        let asked = |wanted_ns, interval_ns| request(wanted_ns, &info(interval_ns)).interval_ns;
+        // A longer one keeps the service at its own interval.
+        assert_eq!((asked(3_000, 1_000), asked(1_000, 1_000)), (Some(3_000), Some(1_000)));
+        assert_eq!((asked(2_500, 1_000), asked(500, 1_000)), (Some(833), Some(500)));
+        assert_eq!(asked(10, 1_000), Some(100), "the shortest that is granted");
+    }
+}
