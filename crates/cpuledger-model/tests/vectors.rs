@@ -36,9 +36,26 @@ fn encoded(frame: &Frame) -> Vec<u8> {
     bytes
 }
 
+fn id(tid: i32, start_ns: u64) -> TaskId {
+    TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) }
+}
+
+fn states(elapsed_ns: u64) -> States {
+    States { elapsed_ns, sleep_ns: elapsed_ns / 2, ..States::default() }
+}
+
+/// A process that has ended, and its heir.
+fn dead() -> Exited {
+    let mut dead =
+        Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()), ..Exited::default() };
+    (dead.exit.task, dead.exit.process) = (id(70, 5), id(70, 5));
+    (dead.exit.comm, dead.ends_process) = (Comm::new(b"cc1"), Some(true));
+    (dead.accounting_parent, dead.accounting_start) = (Some(Pid(60)), Some(Boottime::from_ns(60)));
+    dead
+}
+
 /// An interval with rows of each kind, and with figures that are not known.
 fn interval() -> Vec<u8> {
-    let id = |tid, start| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start) };
     let known = [TaskField::Tid, TaskField::Pid, TaskField::Ppid, TaskField::StartTime, TaskField::Comm];
     let task = |tid, pid, ppid, comm: &[u8]| Task {
         known: FieldSet::of(&known).union(FieldSet::of(&[TaskField::State, TaskField::Nice, TaskField::Rss])),
@@ -52,7 +69,6 @@ fn interval() -> Vec<u8> {
         rss_bytes: 4096 * tid.unsigned_abs() as u64,
         ..Task::default()
     };
-    let states = |elapsed_ns: u64| States { elapsed_ns, sleep_ns: elapsed_ns / 2, ..States::default() };
     let usage = |cpu_ns: u64| Usage {
         cpu_ns,
         self_ns: cpu_ns - 7,
@@ -66,11 +82,6 @@ fn interval() -> Vec<u8> {
     };
     let hidden = Usage { is_unseen: true, exited_children_ns: Some(0), ..Usage::default() };
     let bare = Task { known: FieldSet::of(&known[..4]), ..task(4_000_000, 4_000_000, -1, b"") };
-    let mut dead =
-        Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()), ..Exited::default() };
-    (dead.exit.task, dead.exit.process) = (id(70, 5), id(70, 5));
-    (dead.exit.comm, dead.ends_process) = (Comm::new(b"cc1"), Some(true));
-    (dead.accounting_parent, dead.accounting_start) = (Some(Pid(60)), Some(Boottime::from_ns(60)));
     let blocked = Blocked {
         task: id(80, 8),
         process: id(80, 8),
@@ -97,7 +108,7 @@ fn interval() -> Vec<u8> {
             Row::new(task(61, 60, 1, b"job"), usage(8)),
             Row::new(task(90, 90, 60, b"a\xff\n"), usage(500_000_000)),
         ],
-        exited: Some(vec![dead]),
+        exited: Some(vec![dead()]),
         blocked: Some(vec![blocked]),
         renumbered: vec![Renumbered { task: id(81, 8), owner: None }],
         from_procfs: vec![Tid(4_000_000)],
@@ -241,17 +252,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
 /// Bytes that are no frames, or none that this version understands.
 fn bad() -> Vec<(&'static str, Vec<u8>)> {
     let document = example::example();
-    let one = |id: u16| Field::new(id, 0).width(8).stored(&[7]);
-    let text = |lengths: Field, bytes: u32| {
-        let name = Field::new(17, 2);
-        minimal()
-            .section(3, 1, &[name])
-            .sized_section(32, 1, 1, &[lengths])
-            .sized_section(33, bytes, 1, &[])
-            .bytes()
-    };
-    let of_two = |field: Field| with_processes().section(4, 1, &[Field::new(2, 1).base(10), field]).bytes();
-    vec![
+    let mut bad = vec![
         ("no-bytes", Vec::new()),
         ("truncated-header", document[..39].to_vec()),
         ("truncated", document[..document.len() - 1].to_vec()),
@@ -270,6 +271,24 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
         ("own-limit-of-text", changed(&document, 34, &[3, 0])),
         ("records-misaligned", changed(&document, 0x38, &[0xfc])),
         ("records-behind-end", changed(&document, 0x38, &[0x58, 1])),
+    ];
+    bad.extend(bad_sections());
+    bad
+}
+
+/// Likewise, in a section.
+fn bad_sections() -> Vec<(&'static str, Vec<u8>)> {
+    let one = |id: u16| Field::new(id, 0).width(8).stored(&[7]);
+    let text = |lengths: Field, bytes: u32| {
+        let name = Field::new(17, 2);
+        minimal()
+            .section(3, 1, &[name])
+            .sized_section(32, 1, 1, &[lengths])
+            .sized_section(33, bytes, 1, &[])
+            .bytes()
+    };
+    let of_two = |field: Field| with_processes().section(4, 1, &[Field::new(2, 1).base(10), field]).bytes();
+    vec![
         ("no-interval", Layout::default().section(3, 1, &[one(64)]).bytes()),
         ("two-intervals", Layout::default().section(1, 2, &[]).bytes()),
         ("section-twice", minimal().section(3, 1, &[one(64)]).section(3, 1, &[one(65)]).bytes()),
