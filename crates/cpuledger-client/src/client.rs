@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 pub enum Next {
     /// An interval, which is [`Client::interval`] now.
     Interval,
-    /// None that has ended in time.
+    /// None that has ended in time, or before a signal.
     Nothing,
     /// The recording has no more.
     End,
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Waits for the end of the next interval, for `timeout` at most; `None`: as long as it takes. A service that is being restarted may take 5 s
-    /// longer.
+    /// longer. With a timeout, a signal that this thread handles ends the wait, so that the caller can look what it is about.
     ///
     /// # Errors
     /// When the recording cannot be read. The service makes no errors: without it, intervals have no books.
@@ -228,7 +228,10 @@ impl OfService {
                     Ok(false) if is_past(deadline) => return Next::Nothing,
                     Ok(false) => {
                         let patience = ledger.patience();
-                        ledger.wait_for_frame(deadline.map_or(patience, |deadline| deadline.min(patience)));
+                        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+                        if ledger.wait_for_frame(until) && deadline.is_some() {
+                            return Next::Nothing;
+                        }
                     }
                     Err(ended) => self.give_up(ended),
                 }
