@@ -183,9 +183,12 @@ fn of_blocked(member: &'static Member<Blocked>) -> Column {
     Column { name: member.key, kind, origin: Origin::Blocked(member) }
 }
 
-/// The columns of rows, for the type stubs: the kind of row, and the name, the kind and the sentence of each.
+/// The name, the kind and the sentence of a column.
+type Told = (&'static str, &'static str, &'static str);
+
+/// The columns of rows, for the type stubs: each kind of row with its own.
 #[pyfunction]
-pub(crate) fn columns_of_rows() -> Vec<(&'static str, Vec<(&'static str, &'static str, &'static str)>)> {
+pub(crate) fn columns_of_rows() -> Vec<(&'static str, Vec<Told>)> {
     let columns = |section: Section| {
         let told = |column: &Column| (column.name, column.kind.python_name(), column.help());
         section.columns().iter().map(told).collect()

@@ -130,8 +130,8 @@ impl Interval {
     }
 
     /// Tids of tasks that the kernel hides from programs: their rows are from /proc.
-    #[getter]
-    fn from_procfs(&self) -> Vec<i32> {
+    #[getter(from_procfs)]
+    fn tids_from_procfs(&self) -> Vec<i32> {
         self.interval().from_procfs.iter().map(|tid| tid.0).collect()
     }
 

@@ -44,7 +44,7 @@ def test_it_has_what_getrusage_misses(code):
     missed_s = m.cpu_ns / 1e9 - told_s
     print(f"\nmeasure() {m.cpu_ns / 1e9:.3f} s, getrusage {told_s:.3f} s")
     assert 0.45 < missed_s < 1.0
-    assert m.processes >= 2 and m.running == []
+    assert m.processes >= 2
     assert sum(used.cpu_ns for used in m.by_command.values()) <= m.cpu_ns
     comm = os.path.basename(os.path.realpath(sys.executable))[:15]
     assert any(name.startswith(comm[:6]) for name in m.by_command), m.by_command

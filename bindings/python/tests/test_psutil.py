@@ -52,11 +52,6 @@ def test_what_grows_lies_between_two_readings(children):
         for name in ("user", "system", "children_user", "children_system"):
             low, high = getattr(before, name) - 2 * TICK_S, getattr(after, name) + 2 * TICK_S
             assert low <= getattr(read, name) <= high, name
-        before, read, after = theirs.num_ctx_switches(), ours.num_ctx_switches(), theirs.num_ctx_switches()
-        if theirs.num_threads() == 1:
-            # A listing may be 20 ms old.
-            assert read.voluntary <= after.voluntary and read.involuntary <= after.involuntary
-            assert read.voluntary >= before.voluntary - 50
 
 
 def test_a_sleeper_is_the_same_to_both(children):
@@ -65,6 +60,7 @@ def test_a_sleeper_is_the_same_to_both(children):
     memory = theirs.memory_info()
     assert ours.memory_info()[:3] == memory[:3]
     assert ours.memory_percent() == pytest.approx(theirs.memory_percent(), rel=0.01)
+    # It never had another thread.
     assert ours.num_ctx_switches() == theirs.num_ctx_switches()
     io = theirs.io_counters()
     assert (ours.io_counters().read_bytes, ours.io_counters().write_bytes) == (io.read_bytes, io.write_bytes)

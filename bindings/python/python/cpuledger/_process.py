@@ -74,7 +74,7 @@ class pio(NamedTuple):
 
 
 class pctxsw(NamedTuple):
-    """Context switches of all threads."""
+    """Context switches of all threads, those that have ended included."""
 
     voluntary: int
     involuntary: int
@@ -375,7 +375,7 @@ class Process:
         return 100.0 * float(getattr(self.memory_info(), memtype)) / total
 
     def num_ctx_switches(self) -> pctxsw:
-        """Context switches of its threads. psutil has those of the first thread only."""
+        """Context switches of all of its threads, those that have ended included. psutil has those of the first one only."""
         return pctxsw(*self._known("num_ctx_switches"))
 
     def io_counters(self) -> pio:
