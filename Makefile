@@ -15,9 +15,9 @@ SEMVER_BASE ?= main
 
 # What `make install` installs, and where: scripts/install says what each means.
 BINARY ?= $(target)/release/cpuledger
-export PREFIX SYSCONFDIR DESTDIR
+export PREFIX LIBDIR SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots wheel
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots c-library install-c uninstall-c wheel
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -146,6 +146,15 @@ bench-quick: ## the same with few rounds, under 3 minutes
 check-fresh-roots: ## build in a new Debian 12 and a new Debian 13 (as root)
 	scripts/check-fresh-root bookworm
 	scripts/check-fresh-root trixie
+
+c-library: setup ## build libcpuledger and libcpuledger-ledger for C, shared and static: target/release/c
+	scripts/c-library
+
+install-c: ## install libcpuledger with headers, pages and examples below PREFIX=/usr/local, in DESTDIR= (as root; LIBDIR= is PREFIX/lib)
+	@scripts/install-c $(target)/release/c
+
+uninstall-c: ## remove what `make install-c` has installed
+	@scripts/install-c --uninstall $(target)/release/c
 
 wheel: setup ## build the wheel of the Python package into dist/: one for every Python from 3.9 on
 	scripts/wheel dist

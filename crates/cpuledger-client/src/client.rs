@@ -81,7 +81,8 @@ struct OfRecording {
 
 impl Client {
     /// Intervals of that length, of the service at `$CPULEDGER_SOCKET` or the usual socket. The first begins now. When the service ends, there
-    /// are intervals without books until it is back. It keeps intervals that are not read for a minute, as a rule.
+    /// are intervals without books until it is back. It has room for its last two intervals at
+    /// least: who calls less often than once in an interval of the service, a second as a rule, loses some, and is given gaps for them.
     ///
     /// # Errors
     /// When there is no service, or it is not to be believed.

@@ -116,6 +116,11 @@ impl ServiceLedger {
         ServiceLedger::open_with(socket.to_path_buf(), wanted_ns, true)
     }
 
+    /// From now on a thread may wait for the ring, beside [`ServiceLedger::descriptors`].
+    pub fn allow_thread(&mut self) {
+        self.is_without_thread = false;
+    }
+
     fn open_with(path: PathBuf, wanted_ns: u64, is_without_thread: bool) -> Result<ServiceLedger, Error> {
         let mut client = connect(&path, ANSWER)?;
         let info = client.info().map_err(unusable)?;

@@ -1,0 +1,43 @@
+//! Why a function fails: a code for the program, and a sentence for its user.
+
+use std::ffi::c_int;
+
+/// An argument is wrong: NULL, a size that is none, a reserve that is not zero, a handle that could not be opened.
+pub const CPULEDGER_EINVAL: c_int = -1;
+/// The source cannot be used here: there is no service, or it is not to be believed. The message says what helps.
+pub const CPULEDGER_EUNUSABLE: c_int = -2;
+/// A recording cannot be read.
+pub const CPULEDGER_EREAD: c_int = -3;
+/// An error of the library itself. The handle is of no more use, except to be closed.
+pub const CPULEDGER_EINTERNAL: c_int = -4;
+
+/// A code and a sentence.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// One of the constants above.
+    pub code: c_int,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Failure {
+    /// An argument is wrong.
+    pub fn invalid(message: impl Into<String>) -> Failure {
+        Failure { code: CPULEDGER_EINVAL, message: message.into() }
+    }
+
+    /// A source cannot be used.
+    pub fn unusable(error: impl ToString) -> Failure {
+        Failure { code: CPULEDGER_EUNUSABLE, message: error.to_string() }
+    }
+}
+
+impl From<cpuledger_client::Error> for Failure {
+    fn from(error: cpuledger_client::Error) -> Failure {
+        let code = match error {
+            cpuledger_client::Error::Unusable { .. } => CPULEDGER_EUNUSABLE,
+            _ => CPULEDGER_EREAD,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}

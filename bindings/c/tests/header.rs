@@ -1,0 +1,124 @@
+//! What is made of other files is as it is committed: the structs of rows, the headers. And what the maps and pages name is what there is.
+
+mod generated;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cbindgen::{Builder, Config};
+
+/// With it, the files are written anew.
+const UPDATE: &str = "CPULEDGER_UPDATE_HEADERS";
+
+/// In the order of the header.
+const SOURCES: [&str; 8] = [
+    "failure.rs",
+    "handle.rs",
+    "interval.rs",
+    "options.rs",
+    "field.rs",
+    "row.rs",
+    "functions.rs",
+    "measure.rs",
+];
+
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn assert_current(file: &str, text: &str) {
+    if std::env::var_os(UPDATE).is_some() {
+        fs::write(path(file), text).expect("it can be written");
+    }
+    let is_same = path(file).exists() && read(file) == text;
+    assert!(
+        is_same,
+        "bindings/c/{file} is not what it is made of: run {UPDATE}=1 cargo test -p cpuledger-c --test header"
+    );
+}
+
+fn header(config: &str, sources: impl IntoIterator<Item = String>) -> String {
+    let mut builder = Builder::new().with_config(Config::from_file(path(config)).expect("a configuration"));
+    for source in sources {
+        builder = builder.with_src(path(&source));
+    }
+    let mut text = Vec::new();
+    builder.generate().expect("C has all of it").write(&mut text);
+    for_c(&String::from_utf8(text).expect("UTF-8"))
+}
+
+/// What Rust's readers are told of safety is in the pages.
+fn for_c(text: &str) -> String {
+    let mut kept = Vec::new();
+    let mut is_safety = false;
+    for line in text.lines() {
+        let comment = line.trim_start();
+        is_safety = match comment {
+            "* # Safety" => true,
+            "*/" => false,
+            _ => is_safety,
+        };
+        if !is_safety {
+            kept.push(line);
+        }
+        if comment == "*/" {
+            // The empty line before that.
+            let at = kept.len() - 2;
+            if kept[at].trim() == "*" {
+                kept.remove(at);
+            }
+        }
+    }
+    kept.join("\n") + "\n"
+}
+
+#[test]
+fn rows_are_made_of_the_table_of_fields() {
+    assert_current("src/row.rs", &generated::rows());
+}
+
+#[test]
+fn headers_are_made_of_the_sources() {
+    let sources = SOURCES.map(|file| format!("src/{file}"));
+    assert_current("include/cpuledger.h", &header("cbindgen.toml", sources));
+}
+
+/// The functions that are exported, by the sources.
+fn exported(sources: &[String]) -> BTreeSet<String> {
+    let text: String = sources.iter().map(|file| read(file)).collect();
+    let names = text.lines().filter_map(|line| line.split_once("extern \"C\" fn ")?.1.split_once('('));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The symbols that a version script names.
+fn of_map(file: &str) -> BTreeSet<String> {
+    let text = read(file);
+    let names = text.lines().filter_map(|line| line.trim().strip_suffix(';'));
+    names.filter(|name| name.starts_with("cpuledger_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn maps_and_pages_name_every_function() {
+    let mut names = exported(&SOURCES.map(|file| format!("src/{file}")));
+    assert!(names.len() >= 20, "{names:?}");
+    assert_eq!(of_map("libcpuledger.map"), names);
+    names.extend(exported(&["../c-ledger/src/lib.rs".to_owned()]));
+    assert_eq!(of_map("../c-ledger/libcpuledger-ledger.map"), names);
+    let mut pages = String::new();
+    for page in fs::read_dir(path("man")).expect("the pages") {
+        let text = fs::read_to_string(page.expect("a page").path()).expect("a page");
+        let synopsis = text.split(".SH SYNOPSIS").nth(1).and_then(|rest| rest.split(".SH").next());
+        pages += synopsis.expect("each page has one");
+    }
+    let header = read("include/cpuledger.h") + &read("../c-ledger/include/cpuledger-ledger.h");
+    for name in names {
+        let call = format!("{name}(");
+        assert!(pages.contains(&call), "no page of bindings/c/man has {name} in its synopsis");
+        assert!(header.contains(&call), "no header declares {name}");
+    }
+}
