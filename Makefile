@@ -17,7 +17,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX LIBDIR SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages c-library install-c uninstall-c
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages c-library install-c uninstall-c wheel
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -76,11 +76,11 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
-test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the client in Go (root; over 700 MB below target/, and Go)
+test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the clients in Go and Python (root; over 1,200 MB below target/, and Go)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
@@ -164,3 +164,6 @@ install-c: ## install libcpuledger with headers, pages and examples below PREFIX
 
 uninstall-c: ## remove what `make install-c` has installed
 	@scripts/install-c --uninstall $(target)/release/c
+
+wheel: setup ## build the wheel of the Python package into dist/: one for every Python from 3.9 on
+	scripts/wheel dist

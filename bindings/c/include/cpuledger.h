@@ -1251,7 +1251,7 @@ int cpuledger_measure_begin(struct cpuledger_measurement **measurement,
                             const struct cpuledger_options *options);
 
 /**
- * Adds what has come, without waiting. The service keeps intervals for about a minute: call this every 30 seconds. Returns 0, or a negative code.
+ * Adds what has come, without waiting. The service has room for two intervals at least, of a second as a rule: call this every second. Returns 0, or a negative code.
  */
 int cpuledger_measure_collect(struct cpuledger_measurement *measurement);
 

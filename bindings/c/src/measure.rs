@@ -140,7 +140,7 @@ pub unsafe extern "C" fn cpuledger_measure_begin(
     code
 }
 
-/// Adds what has come, without waiting. The service keeps intervals for about a minute: call this every 30 seconds. Returns 0, or a negative code.
+/// Adds what has come, without waiting. The service has room for two intervals at least, of a second as a rule: call this every second. Returns 0, or a negative code.
 ///
 /// # Safety
 /// `measurement` is NULL, or one that was begun and is not closed. No other thread uses it.

@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 pub enum Next {
     /// An interval, which is [`Client::interval`] now.
     Interval,
-    /// None that has ended in time.
+    /// None that has ended in time, or before a signal.
     Nothing,
     /// The recording has no more.
     End,
@@ -81,7 +81,8 @@ struct OfRecording {
 
 impl Client {
     /// Intervals of that length, of the service at `$CPULEDGER_SOCKET` or the usual socket. The first begins now. When the service ends, there
-    /// are intervals without books until it is back. It keeps intervals that are not read for a minute, as a rule.
+    /// are intervals without books until it is back. It has room for its last two intervals at
+    /// least: who calls less often than once in an interval of the service, a second as a rule, loses some, and is given gaps for them.
     ///
     /// # Errors
     /// When there is no service, or it is not to be believed.
@@ -123,7 +124,7 @@ impl Client {
     }
 
     /// Waits for the end of the next interval, for `timeout` at most; `None`: as long as it takes. A service that is being restarted may take 5 s
-    /// longer.
+    /// longer. With a timeout, a signal that this thread handles ends the wait, so that the caller can look what it is about.
     ///
     /// # Errors
     /// When the recording cannot be read. The service makes no errors: without it, intervals have no books.
@@ -228,7 +229,10 @@ impl OfService {
                     Ok(false) if is_past(deadline) => return Next::Nothing,
                     Ok(false) => {
                         let patience = ledger.patience();
-                        ledger.wait_for_frame(deadline.map_or(patience, |deadline| deadline.min(patience)));
+                        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+                        if ledger.wait_for_frame(until) && deadline.is_some() {
+                            return Next::Nothing;
+                        }
                     }
                     Err(ended) => self.give_up(ended),
                 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use cpuledger_model::interval::{Exited, Interval, Row};
+use cpuledger_model::interval::{Divided, Exited, Interval, Row};
 use cpuledger_model::{Boottime, Pid, TaskId, Tid};
 use cpuledger_proc::escape::escaped;
 
@@ -61,6 +61,8 @@ pub struct Descent {
     booked_ns: u64,
     /// The part of it in which the tree did not execute.
     stolen_ns: u64,
+    /// What it divides into; `None`: of some of it, that is not known.
+    divided: Option<Divided>,
     /// CPU time of this process itself, which is none of the tree.
     own_ns: u64,
     missed_switches: Option<u64>,
@@ -76,7 +78,8 @@ type Dead<'a> = HashMap<TaskId, Vec<&'a Exited>>;
 impl Descent {
     /// Of the process that has this pid; nothing yet.
     pub fn of(own: Pid) -> Descent {
-        Descent { own, missed_switches: Some(0), hidden_cpu_ns: Some(0), ..Descent::default() }
+        let divided = Some(Divided { user_ns: 0, system_ns: 0, stolen_ns: 0 });
+        Descent { own, divided, missed_switches: Some(0), hidden_cpu_ns: Some(0), ..Descent::default() }
     }
 
     /// Adds an interval.
@@ -166,6 +169,7 @@ impl Descent {
             self.own_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
             self.booked_ns += usage.exited_children_ns.unwrap_or(0);
             self.stolen_ns += usage.exited_children_stolen_ns.unwrap_or(0);
+            self.add_divided(&usage.divided()[2..]);
             return;
         }
         let Some(member) = self.members.get_mut(&task.id()) else { return };
@@ -175,6 +179,18 @@ impl Descent {
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
         member.split_ns = [task.user_ns + task.children_user_ns, task.system_ns + task.children_system_ns];
+        self.add_divided(&usage.divided());
+    }
+
+    /// Adds what parts of the CPU time of the tree divide into.
+    fn add_divided(&mut self, parts: &[Option<Divided>]) {
+        for part in parts {
+            self.divided = self.divided.zip(*part).map(|(sum, part)| Divided {
+                user_ns: sum.user_ns + part.user_ns,
+                system_ns: sum.system_ns + part.system_ns,
+                stolen_ns: sum.stolen_ns + part.stolen_ns,
+            });
+        }
     }
 
     /// Whether it is one of the tree.
@@ -236,6 +252,7 @@ impl Descent {
             all,
             booked_ns: self.booked_ns,
             stolen_ns: self.stolen_ns.min(self.booked_ns),
+            divided: self.divided,
             own_ns: self.own_ns,
             by_name: self.by_name,
             by_line: self.by_line,
@@ -332,6 +349,8 @@ pub struct Tree {
     pub booked_ns: u64,
     /// The part of that in which it did not execute: a hypervisor or an interrupt had the CPU. That of the dead is in it.
     pub stolen_ns: u64,
+    /// What all of it divides into: by the books, so the three add up to [`Tree::booked_ns`]. `None`: of some of it, that is not known.
+    pub divided: Option<Divided>,
     /// CPU time of the process that they descend from: its own, that of its threads included. It is in no other figure.
     pub own_ns: u64,
     /// By name.

@@ -1,9 +1,8 @@
 //! What processes that descend from one use between two cuts of the service: `cpuledger run` around any code.
 
 use std::fs;
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,15 +15,16 @@ use crate::clock::boottime;
 use crate::descent::{Descent, Member, Tree};
 use crate::error::Error;
 use crate::service::{ServiceLedger, socket_path};
+use crate::stop::{Stop, Waker};
 
 /// How late a frame of the service may be: an account waits on a busy machine rather than lose an interval.
 pub const MOST_LATE: Duration = Duration::from_secs(60);
 
-/// Intervals are as long as those of the service, which keeps those that are not read for a minute, as a rule.
+/// The length of intervals, as far as those of the service are not longer.
 const LENGTH_NS: u64 = 1_000_000_000;
 
-/// A measurement that has begun. It starts no thread, so [`Measurement::collect`] has to be called at least every 30 s; [`Measurement::in_background`]
-/// starts one that does.
+/// A measurement that has begun. It starts no thread, and the service has room for its last two intervals at least, a second each as a rule: so
+/// [`Measurement::collect`] has to be called every second. [`Measurement::in_background`] starts a thread that does.
 #[derive(Debug)]
 pub struct Measurement {
     ledger: ServiceLedger,
@@ -110,19 +110,22 @@ impl Measurement {
     /// The same, while a thread collects.
     ///
     /// # Errors
-    /// When no thread can be started.
-    pub fn in_background(mut self) -> std::io::Result<Background> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_over);
+    /// When no thread can be started, or there is no descriptor to be had.
+    pub fn in_background(mut self) -> io::Result<Background> {
+        let stop = Stop::new()?;
+        let waker = stop.waker();
+        self.ledger.allow_thread();
         let collect = move || {
-            while !ends.load(Ordering::Acquire) {
+            while !stop.take() {
                 self.collect()?;
-                thread::park_timeout(Duration::from_nanos(LENGTH_NS));
+                let arrivals = self.ledger.descriptors();
+                let arrivals = arrivals.as_ref().map_or(&[][..], |all| all.as_slice());
+                stop.wait_beside(arrivals, self.ledger.patience());
             }
             Ok(self)
         };
         let thread = thread::Builder::new().name("measurement".into()).spawn(collect)?;
-        Ok(Background { thread, is_over })
+        Ok(Background { thread, waker })
     }
 
     fn add(&mut self, interval: &Interval) {
@@ -139,7 +142,7 @@ impl Measurement {
 #[derive(Debug)]
 pub struct Background {
     thread: JoinHandle<Result<Measurement, Error>>,
-    is_over: Arc<AtomicBool>,
+    waker: Waker,
 }
 
 impl Background {
@@ -148,8 +151,7 @@ impl Background {
     /// # Errors
     /// When the service has ended since: what was measured is lost.
     pub fn end(self) -> Result<Measured, Error> {
-        self.is_over.store(true, Ordering::Release);
-        self.thread.thread().unpark();
+        self.waker.wake();
         // It does not panic.
         let collected = self.thread.join().unwrap_or_else(|_| Err(lost("its thread has ended")));
         collected?.end()

@@ -2,40 +2,25 @@
 
 use crate::group::exited_row;
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
-use cpuledger_model::SourceKind;
+use crate::member::{BLOCKED, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS};
 use cpuledger_model::field::Value;
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
 use cpuledger_model::task::Task;
-use cpuledger_model::{Lived, States};
 use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.interval/1";
 
-pub(crate) fn known(number: Option<u64>) -> Value<'static> {
-    number.map_or(Value::Absent, Value::Unsigned)
-}
-
 /// Appends the interval as one line.
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     let interval = shown.interval;
     let boot_id = shown.boot_id.map_or(Value::Absent, |id| Value::Bytes(id.as_bytes()));
     line.push(b'{');
-    for (key, value) in [
-        ("schema", Value::Bytes(SCHEMA.as_bytes())),
-        ("source", Value::Bytes(interval.source_name().as_bytes())),
-        ("boot_id", boot_id),
-        ("start_ns", Value::Unsigned(interval.start_ns)),
-        ("end_ns", Value::Unsigned(interval.end_ns)),
-        ("online_cpus", Value::Unsigned(interval.online_cpus.into())),
-        ("capacity_ns", Value::Unsigned(interval.capacity_ns)),
-        ("attributed_ns", Value::Unsigned(interval.attributed_ns)),
-        ("idle_ns", known(interval.idle_ns)),
-        ("unattributed_ns", known(interval.unattributed_ns)),
-    ] {
-        append_member(line, key, value);
-    }
+    append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
+    append_member(line, "source", Value::Bytes(interval.source_name().as_bytes()));
+    append_member(line, "boot_id", boot_id);
+    append_members(line, &TOTALS, interval);
     append_unattributed_by(line, interval);
     append_key(line, "processes");
     line.push(b'[');
@@ -65,19 +50,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         }
         None => line.extend_from_slice(b"null,"),
     }
-    append_member(line, "blocked_tasks", known(interval.blocked.as_ref().map(|_| interval.blocked_tasks)));
-    // I7: where a list was full, time is kept and identity lost, and it is said.
-    let unidentified = interval.exited.as_ref().and(interval.unidentified_exits);
-    append_member(line, "unidentified_exits", known(unidentified));
-    let (missed_switches, hidden_cpu_ns, missed_exits) = match interval.source {
-        // The kernel keeps switches from its hooks.
-        SourceKind::Service | SourceKind::Ledger => (interval.missed_switches, interval.hidden_cpu_ns, None),
-        // Reports of deaths were not read in time.
-        SourceKind::Netlink => (None, None, interval.exited.as_ref().map(|_| interval.missed_exits)),
-        SourceKind::Walk | SourceKind::Procfs => (None, None, None),
-    };
-    append_member(line, "missed_switches", known(missed_switches));
-    append_member(line, "hidden_cpu_ns", known(hidden_cpu_ns));
+    append_members(line, &LOSSES, interval);
     append_key(line, "from_procfs");
     line.push(b'[');
     for tid in &interval.from_procfs {
@@ -85,7 +58,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         line.push(b',');
     }
     close(line, b']');
-    append_member(line, "missed_exits", known(missed_exits));
+    append_members(line, &MISSED_EXITS, interval);
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -120,70 +93,26 @@ fn append_names(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
 }
 
 fn append_exited(line: &mut Vec<u8>, exited: &Exited, shown: &Shown<'_>) {
-    let exit = &exited.exit;
-    let part = |part: fn(&States) -> u64| known(exited.states.as_ref().map(part));
-    let lived = |part: fn(&Lived) -> u64| known(exited.lived.as_ref().map(part));
     line.push(b'{');
-    for (key, value) in [
-        ("pid", Value::Signed(exit.process.tid.0.into())),
-        ("tid", Value::Signed(exit.task.tid.0.into())),
-        ("ppid", exit.known_ppid().map_or(Value::Absent, |pid| Value::Signed(pid.0.into()))),
-        (
-            "accounting_ppid",
-            exited.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
-        ),
-        ("comm", Value::Bytes(exit.comm.as_bytes())),
-        ("cpu_ns", Value::Unsigned(exited.cpu_ns)),
-        ("runtime_ns", Value::Unsigned(exit.runtime_ns)),
-        ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
-        ("exit_code", exit.exit_code.map_or(Value::Absent, |code| Value::Signed(code.into()))),
-        ("uid", Value::Unsigned(exit.uid.into())),
-        ("euid", exit.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
-        ("start_time_ns", Value::Unsigned(exit.task.start_time_ns.ns())),
-        ("runqueue_wait_ns", part(|states| states.runqueue_wait_ns)),
-        ("blocked_ns", part(|states| states.blocked_ns)),
-        ("io_wait_ns", part(|states| states.io_wait_ns)),
-        ("sleep_ns", part(|states| states.sleep_ns)),
-        ("stopped_ns", part(|states| states.stopped_ns)),
-        ("unseen_ns", part(|states| states.unseen_ns)),
-        ("elapsed_ns", part(|states| states.elapsed_ns)),
-        ("life_cpu_ns", lived(|lived| lived.cpu_ns)),
-        ("life_runqueue_wait_ns", lived(|lived| lived.states.runqueue_wait_ns)),
-        ("life_blocked_ns", lived(|lived| lived.states.blocked_ns)),
-        ("life_io_wait_ns", lived(|lived| lived.states.io_wait_ns)),
-        ("life_sleep_ns", lived(|lived| lived.states.sleep_ns)),
-        ("life_stopped_ns", lived(|lived| lived.states.stopped_ns)),
-        ("life_unseen_ns", lived(|lived| lived.states.unseen_ns)),
-        ("life_elapsed_ns", lived(|lived| lived.states.elapsed_ns)),
-        ("cgroup_id", known(exit.cgroup_id)),
-        ("cgroup_v1_cpu_id", known(exit.cgroup_v1_cpu_id)),
-    ] {
-        append_member(line, key, value);
-    }
+    append_members(line, &EXITED, exited);
     append_names(line, &exited_row(exited).task, shown);
     close(line, b'}');
 }
 
 fn append_blocked(line: &mut Vec<u8>, blocked: &Blocked) {
     line.push(b'{');
-    for (key, value) in [
-        ("pid", Value::Signed(blocked.process.tid.0.into())),
-        ("tid", Value::Signed(blocked.task.tid.0.into())),
-        ("comm", Value::Bytes(blocked.comm.as_bytes())),
-        ("euid", blocked.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
-        ("start_time_ns", Value::Unsigned(blocked.task.start_time_ns.ns())),
-        ("since_ns", known(blocked.since_ns)),
-        ("blocked_for_ns", Value::Unsigned(blocked.blocked_for_ns)),
-    ] {
-        append_member(line, key, value);
-    }
-    append_key(line, "for_io");
+    append_members(line, &BLOCKED, blocked);
+    append_key(line, FOR_IO);
     line.extend_from_slice(match blocked.for_io {
         Some(true) => b"true,",
         Some(false) => b"false,",
         None => b"null,",
     });
     close(line, b'}');
+}
+
+fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &T) {
+    members.iter().for_each(|member| append_member(line, member.key, (member.value)(of)));
 }
 
 /// Puts the closing bracket in the place of the last comma, and a comma behind it.
@@ -267,6 +196,7 @@ mod tests {
     use cpuledger_model::exit::Exit;
     use cpuledger_model::interval::Unattributed;
     use cpuledger_model::task::{Comm, Pid, TaskId, Tid};
+    use cpuledger_model::{Lived, SourceKind, States};
 
     #[test]
     fn any_name_is_a_valid_string() {

@@ -14,6 +14,7 @@ pub mod interval;
 pub mod json;
 pub mod key;
 pub mod layout;
+pub mod member;
 pub mod near;
 pub mod query;
 pub mod report;

@@ -335,7 +335,8 @@ mod tests {
     }
 
     fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
-        const NOT_OURS: &[&str] = &[".git", "target", "LICENSES", "Cargo.lock", "corpus", "artifacts"];
+        const NOT_OURS: &[&str] =
+            &[".git", "target", "dist", "LICENSES", "Cargo.lock", "corpus", "artifacts"];
         for entry in fs::read_dir(directory).expect("a directory of the repository") {
             let entry = entry.expect("an entry of a directory");
             let kind = entry.file_type().expect("the type of an entry");

@@ -17,6 +17,7 @@ use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::Reader;
 use cpuledger_service::varlink::{Info, Subscribe};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use super::connection::{ANSWER, connect, sentence, unusable};
@@ -39,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The name of the process, if it listens itself.
 const OWN_NAME: &[u8] = b"cpuledger";
 /// How long a ring is waited for at once where no thread does.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(500);
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
@@ -113,6 +114,11 @@ impl ServiceLedger {
     /// As [`ServiceLedger::open`].
     pub fn open_without_thread(socket: &Path, wanted_ns: u64) -> Result<ServiceLedger, Error> {
         ServiceLedger::open_with(socket.to_path_buf(), wanted_ns, true)
+    }
+
+    /// From now on a thread may wait for the ring, beside [`ServiceLedger::descriptors`].
+    pub fn allow_thread(&mut self) {
+        self.is_without_thread = false;
     }
 
     fn open_with(path: PathBuf, wanted_ns: u64, is_without_thread: bool) -> Result<ServiceLedger, Error> {
@@ -409,18 +415,22 @@ impl ServiceLedger {
         Ok(self.follower.as_ref().and_then(Follower::take))
     }
 
-    /// Waits for a frame, until that time at most, and perhaps less: whoever wants one calls [`ServiceLedger::take`] again.
-    pub fn wait_for_frame(&self, deadline: Instant) {
+    /// Waits for a frame, until that time at most, and perhaps less: whoever wants one calls [`ServiceLedger::take`] again. Returns whether a signal
+    /// has interrupted it.
+    pub fn wait_for_frame(&self, deadline: Instant) -> bool {
         let rest = deadline.saturating_duration_since(Instant::now());
         match (&self.reader, &self.follower) {
             // Meanwhile nothing is seen of the service. Where it fails, so does reading the ring.
-            (Some(reader), _) if self.is_without_thread => drop(reader.wait(rest.min(LOOK))),
+            (Some(reader), _) if self.is_without_thread => {
+                matches!(reader.wait_interruptibly(rest.min(LOOK)), Ok(None))
+            }
             (_, Some(follower)) => {
                 let rest =
                     Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
-                let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+                let waited = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+                waited == Err(Errno::INTR)
             }
-            _ => {}
+            _ => false,
         }
     }
 

@@ -87,27 +87,49 @@ impl Reader {
     /// When the kernel refuses the futex.
     pub fn wait(&self, timeout: Duration) -> Result<Next, RingError> {
         let deadline = deadline(timeout);
+        loop {
+            if let Some(next) = self.wait_until(deadline)? {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// The same for a caller that has to look after a signal: `None` says that a handler of this thread has run, and the wait is over before its
+    /// time.
+    ///
+    /// # Errors
+    /// As [`Reader::wait`].
+    pub fn wait_interruptibly(&self, timeout: Duration) -> Result<Option<Next>, RingError> {
+        self.wait_until(deadline(timeout))
+    }
+
+    /// `None`: a signal has interrupted it.
+    fn wait_until(&self, deadline: Timespec) -> Result<Option<Next>, RingError> {
         let state = self.mapping.futex(STATE_WORD);
         loop {
             // It is read before the number: if a frame comes in between, the wait ends at once.
             let seen = load_acquire(state);
             if let Some(next) = self.ready(seen) {
-                return Ok(next);
+                return Ok(Some(next));
             }
             let (word, value) = waiting_at(seen);
             let word = self.mapping.futex(word);
-            match futex::wait_bitset(word, Flags::empty(), value, Some(&deadline), NonZeroU32::MAX) {
+            let waited = futex::wait_bitset(word, Flags::empty(), value, Some(&deadline), NonZeroU32::MAX);
+            match waited {
                 // At the expense of this reader, not of the owner. It fails only for an address that is none.
                 Ok(()) => drop(futex::wake(word, Flags::empty(), PASSED_ON)),
                 Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
                 Err(errno) => return Err(failed("futex")(errno).into()),
             }
             if let Some(next) = self.ready(load_acquire(state)) {
-                return Ok(next);
+                return Ok(Some(next));
             }
             // A wake without a frame, or a word that changes all the time: the deadline holds all the same.
             if is_past(deadline) {
-                return Ok(Next::TimedOut);
+                return Ok(Some(Next::TimedOut));
+            }
+            if waited == Err(Errno::INTR) {
+                return Ok(None);
             }
         }
     }

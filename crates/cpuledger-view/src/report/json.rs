@@ -4,7 +4,8 @@ use cpuledger_model::field::Value;
 use cpuledger_report::{Amounts, Balance, Name};
 
 use super::document::{Comparison, Document, Labels};
-use crate::json::{append_key, append_member, close, known};
+use crate::json::{append_key, append_member, close};
+use crate::member::known;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.report/1";

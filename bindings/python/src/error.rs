@@ -1,0 +1,24 @@
+//! Exceptions.
+
+use std::fmt::Display;
+
+use pyo3::PyErr;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+
+create_exception!(cpuledger, Error, PyException, "What this package raises: one sentence, with the remedy.");
+create_exception!(cpuledger, ServiceError, Error, "There is no service, or it does not give what is wanted.");
+create_exception!(cpuledger, RecordingError, Error, "A recording cannot be read.");
+
+/// What helps where there is no service.
+const REMEDY: &str = "start it with `systemctl start cpuledger`, or as root with `cpuledger serve`; CPULEDGER_SOCKET names another socket";
+
+/// The exception for a service that cannot be used.
+pub(crate) fn of_service(error: impl Display) -> PyErr {
+    ServiceError::new_err(format!("{error}; {REMEDY}"))
+}
+
+/// The exception for a recording.
+pub(crate) fn of_recording(error: impl Display) -> PyErr {
+    RecordingError::new_err(error.to_string())
+}

@@ -1,0 +1,115 @@
+//! The keys of an interval, of its dead and of its blocked tasks: one list of each for JSON and for what reads intervals from other languages. Those
+//! of rows are in [`crate::key`].
+
+use cpuledger_model::field::Value;
+use cpuledger_model::interval::{Blocked, Exited, Interval};
+use cpuledger_model::task::Pid;
+use cpuledger_model::{Lived, SourceKind, States};
+
+/// A key, and its value.
+#[derive(Debug)]
+pub struct Member<T: 'static> {
+    /// Its name: snake_case, unit last.
+    pub key: &'static str,
+    /// What it is of this one.
+    pub value: for<'a> fn(&'a T) -> Value<'a>,
+}
+
+const fn member<T>(key: &'static str, value: for<'a> fn(&'a T) -> Value<'a>) -> Member<T> {
+    Member { key, value }
+}
+
+pub(crate) fn known(number: Option<u64>) -> Value<'static> {
+    number.map_or(Value::Absent, Value::Unsigned)
+}
+
+fn known_pid(pid: Option<Pid>) -> Value<'static> {
+    pid.map_or(Value::Absent, |pid| Value::Signed(pid.0.into()))
+}
+
+/// The sums of an interval, and what they are of.
+pub static TOTALS: [Member<Interval>; 7] = [
+    member("start_ns", |interval| Value::Unsigned(interval.start_ns)),
+    member("end_ns", |interval| Value::Unsigned(interval.end_ns)),
+    member("online_cpus", |interval| Value::Unsigned(interval.online_cpus.into())),
+    member("capacity_ns", |interval| Value::Unsigned(interval.capacity_ns)),
+    member("attributed_ns", |interval| Value::Unsigned(interval.attributed_ns)),
+    member("idle_ns", |interval| known(interval.idle_ns)),
+    member("unattributed_ns", |interval| known(interval.unattributed_ns)),
+];
+
+/// I7: where a list was full, time is kept and identity lost, and it is said.
+pub static LOSSES: [Member<Interval>; 4] = [
+    member("blocked_tasks", |interval| known(interval.blocked.as_ref().map(|_| interval.blocked_tasks))),
+    member("unidentified_exits", |interval| known(interval.exited.as_ref().and(interval.unidentified_exits))),
+    // The kernel keeps switches from its hooks.
+    member("missed_switches", |interval| known(interval.missed_switches.filter(|_| is_of_hooks(interval)))),
+    member("hidden_cpu_ns", |interval| known(interval.hidden_cpu_ns.filter(|_| is_of_hooks(interval)))),
+];
+
+/// Reports of deaths that were not read in time.
+pub static MISSED_EXITS: [Member<Interval>; 1] = [member("missed_exits", |interval| {
+    let is_told = interval.source == SourceKind::Netlink && interval.exited.is_some();
+    known(is_told.then_some(interval.missed_exits))
+})];
+
+fn is_of_hooks(interval: &Interval) -> bool {
+    matches!(interval.source, SourceKind::Service | SourceKind::Ledger)
+}
+
+fn part(exited: &Exited, part: fn(&States) -> u64) -> Value<'static> {
+    known(exited.states.as_ref().map(part))
+}
+
+fn lived(exited: &Exited, part: fn(&Lived) -> u64) -> Value<'static> {
+    known(exited.lived.as_ref().map(part))
+}
+
+/// What is told of a task that died, but for the names of its cgroup.
+pub static EXITED: [Member<Exited>; 29] = [
+    member("pid", |exited| Value::Signed(exited.exit.process.tid.0.into())),
+    member("tid", |exited| Value::Signed(exited.exit.task.tid.0.into())),
+    member("ppid", |exited| known_pid(exited.exit.known_ppid())),
+    member("accounting_ppid", |exited| known_pid(exited.accounting_parent)),
+    member("comm", |exited| Value::Bytes(exited.exit.comm.as_bytes())),
+    member("cpu_ns", |exited| Value::Unsigned(exited.cpu_ns)),
+    member("runtime_ns", |exited| Value::Unsigned(exited.exit.runtime_ns)),
+    member("lifetime_ns", |exited| Value::Unsigned(exited.exit.lifetime_ns)),
+    member("exit_code", |exited| {
+        exited.exit.exit_code.map_or(Value::Absent, |code| Value::Signed(code.into()))
+    }),
+    member("uid", |exited| Value::Unsigned(exited.exit.uid.into())),
+    member("euid", |exited| known(exited.exit.euid.map(u64::from))),
+    member("start_time_ns", |exited| Value::Unsigned(exited.exit.task.start_time_ns.ns())),
+    member("runqueue_wait_ns", |exited| part(exited, |states| states.runqueue_wait_ns)),
+    member("blocked_ns", |exited| part(exited, |states| states.blocked_ns)),
+    member("io_wait_ns", |exited| part(exited, |states| states.io_wait_ns)),
+    member("sleep_ns", |exited| part(exited, |states| states.sleep_ns)),
+    member("stopped_ns", |exited| part(exited, |states| states.stopped_ns)),
+    member("unseen_ns", |exited| part(exited, |states| states.unseen_ns)),
+    member("elapsed_ns", |exited| part(exited, |states| states.elapsed_ns)),
+    member("life_cpu_ns", |exited| lived(exited, |lived| lived.cpu_ns)),
+    member("life_runqueue_wait_ns", |exited| lived(exited, |lived| lived.states.runqueue_wait_ns)),
+    member("life_blocked_ns", |exited| lived(exited, |lived| lived.states.blocked_ns)),
+    member("life_io_wait_ns", |exited| lived(exited, |lived| lived.states.io_wait_ns)),
+    member("life_sleep_ns", |exited| lived(exited, |lived| lived.states.sleep_ns)),
+    member("life_stopped_ns", |exited| lived(exited, |lived| lived.states.stopped_ns)),
+    member("life_unseen_ns", |exited| lived(exited, |lived| lived.states.unseen_ns)),
+    member("life_elapsed_ns", |exited| lived(exited, |lived| lived.states.elapsed_ns)),
+    member("cgroup_id", |exited| known(exited.exit.cgroup_id)),
+    member("cgroup_v1_cpu_id", |exited| known(exited.exit.cgroup_v1_cpu_id)),
+];
+
+/// What is told of a task that was blocked all the time, but for [`FOR_IO`].
+pub static BLOCKED: [Member<Blocked>; 7] = [
+    member("pid", |blocked| Value::Signed(blocked.process.tid.0.into())),
+    member("tid", |blocked| Value::Signed(blocked.task.tid.0.into())),
+    member("comm", |blocked| Value::Bytes(blocked.comm.as_bytes())),
+    member("euid", |blocked| known(blocked.euid.map(u64::from))),
+    member("start_time_ns", |blocked| Value::Unsigned(blocked.task.start_time_ns.ns())),
+    member("since_ns", |blocked| known(blocked.since_ns)),
+    member("blocked_for_ns", |blocked| Value::Unsigned(blocked.blocked_for_ns)),
+];
+
+/// The key of whether a blocked task waits for I/O: true or false.
+pub const FOR_IO: &str = "for_io";
