@@ -281,6 +281,7 @@ pub const LAYERS: &[Layers] = &[
             "gzip",
             "own",
             "totals",
+            "users",
             "labels",
             "series",
             "scrapers",
