@@ -235,6 +235,7 @@ pub const LAYERS: &[Layers] = &[
             "containers/state",
             "containers/bundle",
             "containers/storage",
+            "containers/pods",
             "containers/runs",
             "containers",
             "watch",
