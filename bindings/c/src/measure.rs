@@ -287,7 +287,7 @@ impl Ended {
     fn of(measured: Measured) -> Ended {
         let name = |name: &String| sentence(name);
         let mut names: Vec<(Option<CString>, Used)> =
-            measured.tree.by_name.iter().map(|(text, used)| (text.as_ref().map(name), *used)).collect();
+            measured.tree.sums.by_name.iter().map(|(text, used)| (text.as_ref().map(name), *used)).collect();
         names.sort_by(|a, b| b.1.cpu_ns.cmp(&a.1.cpu_ns).then_with(|| a.0.cmp(&b.0)));
         Ended { measured, names }
     }

@@ -80,8 +80,8 @@ fn figures<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyD
     ] {
         figures.set_item(name, value)?;
     }
-    figures.set_item("by_command", by_name(py, &tree.by_name)?)?;
-    figures.set_item("by_ancestry", by_name(py, &tree.by_line)?)?;
+    figures.set_item("by_command", by_name(py, &tree.sums.by_name)?)?;
+    figures.set_item("by_ancestry", by_name(py, &tree.sums.by_line)?)?;
     let running =
         tree.running.iter().map(|member| (member.id.tid.0, member.comm.as_str(), member.used.cpu_ns));
     figures.set_item("running", running.collect::<Vec<_>>())?;

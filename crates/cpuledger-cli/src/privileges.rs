@@ -7,6 +7,7 @@ use anyhow::Context;
 use cpuledger::clock::thread_cpu_ns;
 use cpuledger::support::{facts, privilege};
 use cpuledger::{SourceKind, machine};
+use cpuledger_names::watch::Watch;
 use cpuledger_proc::task::stat::parse_stat;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::setuid;
@@ -155,25 +156,44 @@ pub fn allow_open_files(files: u64) {
 }
 
 /// Gives up everything except what the open source still needs, and what the user may do anyway. After sudo, the process belongs to
-/// the caller again; root keeps what killing and renicing take. Must be called before there is a second thread, because
-/// the kernel keeps privileges by thread.
+/// the caller again; root keeps what killing and renicing take. Must be called before there is a second thread, but for that of
+/// [`watch_names`], because the kernel keeps privileges by thread.
 ///
 /// # Errors
 /// When the kernel refuses; then it must not go on.
 pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
     let caller = if geteuid().is_root() { sudo_caller() } else { None };
     let of_user = if caller.is_none() { OF_AN_ADMINISTRATOR } else { CapabilitySet::empty() };
-    give_up_all_but(kind, caller, of_user).context("cannot give up privileges")
+    give_up_all_but(needed(kind) | of_user, caller).context("cannot give up privileges")
 }
 
-/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see. One that is not root keeps the
-/// right to read the state of containers, if its unit grants that. Each thread that there is by then calls it.
+/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see. Each thread that there is by
+/// then calls it.
 ///
 /// # Errors
 /// As [`give_up`].
 pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
-    let of_names = if geteuid().is_root() { CapabilitySet::empty() } else { CapabilitySet::DAC_READ_SEARCH };
-    give_up_all_but(kind, None, CapabilitySet::SYS_PTRACE | of_names).context("cannot give up privileges")
+    give_up_all_but(needed(kind) | CapabilitySet::SYS_PTRACE, None).context("cannot give up privileges")
+}
+
+/// Begins to look at cgroups, before root gives up its privileges. After sudo, the thread of that belongs to the caller, too, and alone keeps
+/// the right to read files of root: the state of containers.
+pub fn watch_names() {
+    if geteuid().is_root() {
+        watch_names_as(sudo_caller());
+    }
+}
+
+/// The same for a service, which stays the user that it was started as. One that is not root has that right only if its unit grants it.
+pub fn watch_names_as_service() {
+    watch_names_as(None);
+}
+
+fn watch_names_as(caller: Option<(Uid, Gid)>) {
+    // Root owns the state of its containers.
+    let is_root = geteuid().is_root() && caller.is_none();
+    let kept = if is_root { CapabilitySet::empty() } else { CapabilitySet::DAC_READ_SEARCH };
+    Watch::begin_with(move || give_up_all_but(kept, caller).is_ok());
 }
 
 /// The same for a recording in this directory. It belongs to the user that the program was started as. Root keeps the right to write
@@ -184,17 +204,23 @@ pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
 pub fn give_up_as_recorder(kind: SourceKind, folder: &Path) -> anyhow::Result<()> {
     let is_own = std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == geteuid().as_raw());
     let more = if is_own { CapabilitySet::empty() } else { CapabilitySet::DAC_OVERRIDE };
-    give_up_all_but(kind, None, more).context("cannot give up privileges")
+    give_up_all_but(needed(kind) | more, None).context("cannot give up privileges")
 }
 
-fn give_up_all_but(kind: SourceKind, caller: Option<(Uid, Gid)>, more: CapabilitySet) -> anyhow::Result<()> {
+/// What a source needs after it is open.
+fn needed(kind: SourceKind) -> CapabilitySet {
+    let mut needed = privilege::kept(kind);
+    if facts::procfs_hides() {
+        needed |= CapabilitySet::SYS_PTRACE; // names and arguments come from /proc
+    }
+    needed
+}
+
+/// Gives up all capabilities of this thread but these, of which it keeps those that it has. It belongs to that user from then on.
+fn give_up_all_but(kept: CapabilitySet, caller: Option<(Uid, Gid)>) -> anyhow::Result<()> {
     // A process that was root until now is not limited by what it gives up.
     cpuledger::caller::caller();
     let has = capabilities(None)?.permitted;
-    let mut kept = privilege::kept(kind) | more;
-    if facts::procfs_hides() {
-        kept |= CapabilitySet::SYS_PTRACE; // names and arguments come from /proc
-    }
     let kept = kept & has;
     // No program that this one might be made to execute gets anything back.
     set_no_new_privs(true)?;

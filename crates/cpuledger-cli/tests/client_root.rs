@@ -107,7 +107,7 @@ fn assert_measured(run: impl Fn() -> Measured) {
     let tree = &measured.tree;
     were_missed(tree.missed_switches.unwrap_or_else(|| panic!("root sees all: {measured:?}")));
     // The service and what other tests start descend from this process, too.
-    let used = tree.by_name.get(&Some("python3".to_owned())).expect("it ran");
+    let used = tree.sums.by_name.get(&Some("python3".to_owned())).expect("it ran");
     assert_eq!(used.processes, 21, "{measured:?}");
     assert!(used.cpu_ns >= UNWAITED_NS && tree.booked_ns >= used.cpu_ns, "{measured:?}");
     let capacity_ns =

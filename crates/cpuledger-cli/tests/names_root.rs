@@ -1,5 +1,7 @@
 //! Names of real containers, which crun runs with the annotations of containerd and of CRI-O. Needs root and crun.
 
+mod cgroups;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -7,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cgroups::remove_everywhere;
 use cpuledger_load::not_run;
 use serde_json::{Value, json};
 
@@ -115,7 +118,7 @@ const SHORT: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
 
 /// Whether reports give that much CPU time to the container that has died, and add up.
 fn check_reports(recording: &str, cpu_ns: u64) {
-    for (by, name) in [("container", "db"), ("image", "quay.io/postgres:16"), ("pod", "shop-7d4")] {
+    for (by, name) in [("container", "db"), ("image", "quay.io/postgres:16"), ("pod", "prod/shop-7d4")] {
         let report = cpuledger(&["report", recording, "--by", by, "--top", "100000", "--format", "json"]);
         let report: Value = serde_json::from_slice(&report).expect("JSON");
         let rows = report["rows"].as_array().expect("rows");
@@ -197,4 +200,5 @@ fn containers_are_named_in_top_ps_and_recordings_even_if_they_lived_shortly_root
     check_reports(&recording, cpu_ns);
     drop((outer, inner));
     let _ = (running.wait(), nested.wait());
+    remove_everywhere(&pod[1..]);
 }

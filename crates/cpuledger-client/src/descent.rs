@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use cpuledger_model::interval::{Divided, Exited, Interval, Row};
-use cpuledger_model::{Boottime, Pid, TaskId, Tid};
+use cpuledger_model::{Boottime, Pid, Task, TaskId, Tid};
 use cpuledger_proc::escape::escaped;
 
 /// Lines of descent that are told apart; the others are one.
@@ -46,17 +46,39 @@ pub struct Member {
     pub used: Used,
     /// Its user and system time and that of children that it has waited for, by the kernel's counters.
     pub split_ns: [u64; 2],
+    /// The names of its cgroup, as it was last seen.
+    places: Places,
     /// The nearest process above it that lived when this one was first seen.
     parent: Option<TaskId>,
 }
+
+/// Unit and container of a process, escaped; `None`: it has none, or that is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The unit of systemd.
+    pub unit: Option<String>,
+    /// The container.
+    pub container: Option<String>,
+}
+
+/// A process in an interval, whose places are asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// It lives.
+    Living(&'a Task),
+    /// It has died.
+    Dead(&'a Exited),
+}
+
+/// Writes down the places of a process, as far as they are known. What was known of it before stays where they are not.
+pub type Learn<'a> = &'a dyn Fn(Subject<'_>, &mut Places);
 
 /// The processes that descend from this one.
 #[derive(Debug, Default)]
 pub struct Descent {
     own: Pid,
     members: HashMap<TaskId, Member>,
-    by_name: Sums,
-    by_line: Sums,
+    sums: Tables,
     /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
     booked_ns: u64,
     /// The part of it in which the tree did not execute.
@@ -82,8 +104,8 @@ impl Descent {
         Descent { own, divided, missed_switches: Some(0), hidden_cpu_ns: Some(0), ..Descent::default() }
     }
 
-    /// Adds an interval.
-    pub fn add(&mut self, interval: &Interval) {
+    /// Adds an interval; `learn` tells where its processes are.
+    pub fn add(&mut self, interval: &Interval, learn: Learn<'_>) {
         let missed_switches = self.missed_switches.zip(interval.missed_switches);
         self.missed_switches = missed_switches.map(|(before, more)| before + more);
         let hidden_cpu_ns = self.hidden_cpu_ns.zip(interval.hidden_cpu_ns);
@@ -101,10 +123,13 @@ impl Descent {
         dead.retain(|_, records| records.iter().any(|record| record.ends_process != Some(false)));
         self.admit(&living, &dead);
         for row in living.values() {
-            self.add_living(row);
+            self.add_living(row, learn);
         }
-        let ended: Vec<TaskId> =
-            dead.iter().filter(|(id, records)| self.add_dead(id, records)).map(|(id, _)| *id).collect();
+        let ended: Vec<TaskId> = dead
+            .iter()
+            .filter(|(id, records)| self.add_dead(id, records, learn))
+            .map(|(id, _)| *id)
+            .collect();
         self.count_ended(&ended);
     }
 
@@ -164,7 +189,7 @@ impl Descent {
         }
     }
 
-    fn add_living(&mut self, Row { task, usage, .. }: &Row) {
+    fn add_living(&mut self, Row { task, usage, .. }: &Row, learn: Learn<'_>) {
         if task.pid == self.own {
             self.own_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
             self.booked_ns += usage.exited_children_ns.unwrap_or(0);
@@ -176,6 +201,7 @@ impl Descent {
         self.booked_ns += usage.cpu_ns;
         self.stolen_ns += usage.stolen_ns.unwrap_or(0) + usage.exited_children_stolen_ns.unwrap_or(0);
         member.comm = escaped(task.comm.as_bytes());
+        learn(Subject::Living(task), &mut member.places);
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
         member.split_ns = [task.user_ns + task.children_user_ns, task.system_ns + task.children_system_ns];
@@ -194,12 +220,13 @@ impl Descent {
     }
 
     /// Whether it is one of the tree.
-    fn add_dead(&mut self, id: &TaskId, records: &[&Exited]) -> bool {
+    fn add_dead(&mut self, id: &TaskId, records: &[&Exited], learn: Learn<'_>) -> bool {
         let Some(member) = self.members.get_mut(id) else { return false };
         for record in records {
             member.used.cpu_ns += record.cpu_ns;
             member.used.waiting_ns += record.states.map_or(0, |states| states.runqueue_wait_ns);
             member.used.longest_ns = member.used.longest_ns.max(record.exit.lifetime_ns);
+            learn(Subject::Dead(record), &mut member.places);
             if record.exit.task == *id || member.comm.is_empty() {
                 member.comm = escaped(record.exit.comm.as_bytes());
             }
@@ -214,9 +241,8 @@ impl Descent {
         }
         let lines = lines(&self.members, ended);
         for (id, line) in ended.iter().zip(&lines) {
-            if let Some(member) = self.members.get(id) {
-                count(&mut self.by_name, &member.comm, &member.used);
-                count(&mut self.by_line, line, &member.used);
+            if let Some(Member { comm, places, used, .. }) = self.members.get(id) {
+                self.sums.count(comm, line, places, used);
             }
         }
         let mut gone: HashMap<TaskId, Option<TaskId>> =
@@ -235,27 +261,23 @@ impl Descent {
             let Some(member) = self.members.get(&id) else { continue };
             let mut used = member.used;
             used.longest_ns = used.longest_ns.max(now.since_ns(id.start_time_ns));
-            count(&mut self.by_name, &member.comm, &used);
-            count(&mut self.by_line, &line, &used);
+            self.sums.count(&member.comm, &line, &member.places, &used);
             if is_alive(member) {
                 running.push(member.clone());
             }
         }
         running.sort_by_key(|member| std::cmp::Reverse((member.used.cpu_ns, member.id)));
         // The launcher began before the command, and what has ended has not lived longer.
-        for used in self.by_name.values_mut().chain(self.by_line.values_mut()) {
-            used.longest_ns = used.longest_ns.min(real_ns);
-        }
+        self.sums.limit_lives(real_ns);
         let mut all = Used::default();
-        self.by_name.values().for_each(|used| all.add(used));
+        self.sums.by_name.values().for_each(|used| all.add(used));
         Tree {
             all,
             booked_ns: self.booked_ns,
             stolen_ns: self.stolen_ns.min(self.booked_ns),
             divided: self.divided,
             own_ns: self.own_ns,
-            by_name: self.by_name,
-            by_line: self.by_line,
+            sums: self.sums,
             running,
             missed_switches: self.missed_switches,
             hidden_cpu_ns: self.hidden_cpu_ns,
@@ -336,7 +358,7 @@ impl Member {
 
     fn new(id: TaskId, parent: Option<TaskId>) -> Member {
         let used = Used { processes: 1, ..Used::default() };
-        Member { id, comm: String::new(), used, split_ns: [0; 2], parent }
+        Member { id, comm: String::new(), used, split_ns: [0; 2], places: Places::default(), parent }
     }
 }
 
@@ -353,10 +375,8 @@ pub struct Tree {
     pub divided: Option<Divided>,
     /// CPU time of the process that they descend from: its own, that of its threads included. It is in no other figure.
     pub own_ns: u64,
-    /// By name.
-    pub by_name: Sums,
-    /// By line of descent.
-    pub by_line: Sums,
+    /// Its parts.
+    pub sums: Tables,
     /// What still runs.
     pub running: Vec<Member>,
     /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round. `None`: a service
@@ -368,6 +388,38 @@ pub struct Tree {
 
 /// What processes used by name, escaped; `None`: all names that are not told apart. A process may have any name.
 pub type Sums = BTreeMap<Option<String>, Used>;
+
+/// What processes used, put together in several ways.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// By name.
+    pub by_name: Sums,
+    /// By line of descent.
+    pub by_line: Sums,
+    /// By unit of systemd; those whose unit is not known are left out.
+    pub by_unit: Sums,
+    /// By container; those that are in none, or in one that is not known, are left out.
+    pub by_container: Sums,
+}
+
+impl Tables {
+    fn count(&mut self, comm: &str, line: &str, places: &Places, used: &Used) {
+        count(&mut self.by_name, comm, used);
+        count(&mut self.by_line, line, used);
+        for (sums, place) in [(&mut self.by_unit, &places.unit), (&mut self.by_container, &places.container)]
+        {
+            place.iter().for_each(|place| count(sums, place, used));
+        }
+    }
+
+    /// No process has lived longer.
+    fn limit_lives(&mut self, most_ns: u64) {
+        let Tables { by_name, by_line, by_unit, by_container } = self;
+        for used in [by_name, by_line, by_unit, by_container].into_iter().flat_map(Sums::values_mut) {
+            used.longest_ns = used.longest_ns.min(most_ns);
+        }
+    }
+}
 
 fn count(sums: &mut Sums, name: &str, used: &Used) {
     let name = Some(name.to_owned());
@@ -430,7 +482,7 @@ mod tests {
         descent.count_ended(&ended);
         assert_eq!(descent.members.len(), 2);
         assert_eq!(descent.members[&last].parent, Some(id(0)), "what is left descends from what lives");
-        assert_eq!(descent.by_line.len(), MOST_LINES + 1);
+        assert_eq!(descent.sums.by_line.len(), MOST_LINES + 1);
     }
 
     #[test]

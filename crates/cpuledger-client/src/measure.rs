@@ -129,7 +129,7 @@ impl Measurement {
     }
 
     fn add(&mut self, interval: &Interval) {
-        self.descent.add(interval);
+        self.descent.add(interval, &|_, _| {});
         self.end_ns = interval.end_ns;
         self.unattributed_ns += interval.unattributed_ns.unwrap_or(0);
         if interval.unattributed_by.not_attached_ns == interval.capacity_ns {

@@ -68,7 +68,15 @@ impl Cgroups {
         let has_name = |names: &CgroupNames| names.nameless.is_none();
         self.learnt.learn_until(&key, has_name, |known| {
             let of_process = file_of(row).and_then(|file| Some(containers.names(path_of_cpu_time(&file)?)));
-            let names = of_process.or_else(|| watch.as_ref()?.find(&key))?;
+            let watched = || watch.as_ref()?.find(&key);
+            let names = match of_process {
+                // The thread of the watch may have rights that this one has not.
+                Some(names) if names.container.is_empty() || !has_name(&names) => watched()
+                    .filter(|own| own.path == names.path && has_name(own) && !own.container.is_empty())
+                    .unwrap_or(names),
+                Some(names) => names,
+                None => watched()?,
+            };
             // A container that ends has no state any more before it has no process any more.
             let was_named = known.filter(|known| known.path == names.path && has_name(known));
             Some(was_named.filter(|_| !has_name(&names)).cloned().unwrap_or(names))

@@ -9,6 +9,7 @@
 //! - A container of a user's own runtime has the number of that user in its name and in its id, and no file of that user is read.
 
 mod bundle;
+mod pods;
 mod runs;
 mod state;
 mod storage;
@@ -24,6 +25,7 @@ use cpuledger_proc::task::units;
 use serde::Deserialize;
 
 use bundle::Bundle;
+use pods::Pods;
 use runs::Runs;
 use state::MOST_BYTES;
 use storage::List;
@@ -43,6 +45,9 @@ const STORAGE: [&str; 2] = ["run/containers/storage", "var/lib/containers/storag
 
 /// Its drivers, each with folders of its own.
 const DRIVERS: [&str; 4] = ["overlay", "vfs", "btrfs", "zfs"];
+
+/// Databases of Podman, below the second of these: of Podman 4, and of Podman 5.
+const PODMAN: [&str; 2] = ["libpod/bolt_state.db", "db.sql"];
 
 /// Where Docker keeps a folder for each container.
 const DOCKER: &str = "var/lib/docker/containers";
@@ -71,6 +76,7 @@ pub struct Containers {
     /// The directory that holds `run` and `var`.
     root: PathBuf,
     lists: Vec<List>,
+    pods: Pods,
     runs: Vec<(PathBuf, Runs)>,
 }
 
@@ -95,6 +101,7 @@ impl Containers {
         Containers {
             root: root.to_owned(),
             lists: lists.collect(),
+            pods: Pods::of(PODMAN.map(|name| root.join(STORAGE[1]).join(name))),
             runs: RUNS.iter().map(|folder| (root.join(folder), Runs::of(root.join(folder)))).collect(),
         }
     }
@@ -159,7 +166,15 @@ impl Containers {
         if !bundle.as_ref().map_or_else(|| is_made_by_root(place), |bundle| is_of_bundle(bundle, place)) {
             return Err(Nameless::OtherCgroup);
         }
+        let pod_id = bundle.as_ref().map(Bundle::pod_id).unwrap_or_default();
         let mut names = bundle.map(|bundle| bundle.names()).unwrap_or_default();
+        if names.pod.is_empty()
+            && matches!(outer.runtime, Runtime::Podman | Runtime::Any)
+            && let Ok(Some(pod)) = self.pods.find(&pod_id)
+        {
+            names.pod = pod.to_vec();
+        }
+        fill(&mut names.pod, &shortened(&pod_id));
         if matches!(outer.runtime, Runtime::Docker | Runtime::Any) {
             let path = self.root.join(DOCKER).join(id).join("config.v2.json");
             match state::read_json::<DockerState>(&path, MOST_BYTES) {
@@ -232,7 +247,9 @@ impl Containers {
 /// A container that crun or runc runs, in a cgroup that does not tell its id.
 fn run_directly(folder: &Path, id: &str) -> CgroupNames {
     let bundle = state::read_json::<Bundle>(&folder.join("config.json"), MOST_BYTES).ok().flatten();
+    let pod_id = bundle.as_ref().map(Bundle::pod_id).unwrap_or_default();
     let mut names = bundle.map(|bundle| bundle.names()).unwrap_or_default();
+    fill(&mut names.pod, &shortened(&pod_id));
     fill(&mut names.container, id.as_bytes());
     CgroupNames { container_id: id.as_bytes().to_vec(), ..names }
 }

@@ -1,5 +1,6 @@
 //! What rows are called beside their own names: unit, container, image and pod, by the cgroups that they are in.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames, RowUnit};
@@ -113,11 +114,12 @@ impl Named {
 
     /// What a row is grouped by.
     pub fn group(&self, row: &Task, name: NameKey) -> Grouped<'_> {
-        match self.name(row, name) {
-            Some(name) => Grouped::Name(name),
-            None if matches!(name, NameKey::Unit | NameKey::Slice) => Grouped::Unknown,
-            None => self.of_row(row).map_or(Grouped::Unknown, |of| group_of(of, name)),
+        if matches!(name, NameKey::Unit | NameKey::Slice) {
+            return self
+                .systemd(row, name)
+                .map_or(Grouped::Unknown, |name| Grouped::Name(Cow::Borrowed(name)));
         }
+        self.of_row(row).map_or(Grouped::Unknown, |of| group_of(of, name))
     }
 
     /// Likewise, as JSON and CSV have it: no unit where another hierarchy tells it. A recording has such units of living processes only, and a replay
@@ -153,23 +155,27 @@ fn units_of(units: &[RowUnit]) -> Option<Arc<UnitsOfRows>> {
 }
 
 /// What a row is put with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grouped<'a> {
     /// Those of this name.
-    Name(&'a [u8]),
+    Name(Cow<'a, [u8]>),
     /// Those that have none: they are in no container, or in none with a pod.
     None,
     /// Those of which it is not known.
     Unknown,
 }
 
-/// What a cgroup is put with. A container without a name goes by its id, and its image and pod are not known.
+/// What a cgroup is put with. A container without a name goes by its id, and its image and pod are not known. A pod has its namespace before it.
 pub fn group_of(names: &CgroupNames, name: NameKey) -> Grouped<'_> {
-    let name = if name == NameKey::Container { names.container_label() } else { name_of(names, name) };
-    match name {
+    let name = match name {
+        NameKey::Container => Cow::Borrowed(names.container_label()),
+        NameKey::Pod => names.pod_label(),
+        _ => Cow::Borrowed(name_of(names, name)),
+    };
+    match &*name {
         [] if names.nameless.is_some() => Grouped::Unknown,
         [] => Grouped::None,
-        name => Grouped::Name(name),
+        _ => Grouped::Name(name),
     }
 }
 
@@ -297,11 +303,23 @@ mod tests {
             ("job".to_owned(), "job"),
         ] {
             let names = names(&id, Some(Nameless::Denied));
-            assert_eq!(group_of(&names, NameKey::Container), Grouped::Name(group.as_bytes()));
+            assert_eq!(group_of(&names, NameKey::Container), Grouped::Name(group.as_bytes().into()));
             assert_eq!(group_of(&names, NameKey::Image), Grouped::Unknown);
         }
         assert_eq!(group_of(&names("", None), NameKey::Container), Grouped::None);
         assert_eq!(group_of(&names("", Some(Nameless::OtherCgroup)), NameKey::Container), Grouped::Unknown);
+    }
+
+    #[test]
+    fn pods_of_two_namespaces_are_two_whatever_they_are_called() {
+        let pod = |namespace: &str| CgroupNames {
+            pod: b"shop".to_vec(),
+            namespace: namespace.into(),
+            ..CgroupNames::of_path(b"/x")
+        };
+        for (namespace, group) in [("prod", "prod/shop"), ("test", "test/shop"), ("", "shop")] {
+            assert_eq!(group_of(&pod(namespace), NameKey::Pod), Grouped::Name(group.as_bytes().into()));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use cpuledger_model::framing::Nameless;
+use cpuledger_model::framing::{CgroupNames, Nameless};
 
 use crate::containers::Containers;
 use crate::watch::hierarchy;
@@ -26,39 +26,50 @@ pub struct Survey {
 impl Survey {
     /// That of this machine.
     pub fn take() -> Survey {
-        let mut survey = Survey::default();
-        let Some((root, _)) = hierarchy() else { return survey };
+        let Some((root, _)) = hierarchy() else { return Survey::default() };
         let mut containers = Containers::default();
-        let mut found = BTreeMap::new();
         let mut folders = vec![root.clone()];
-        while let Some(folder) = folders.pop()
-            && survey.cgroups < MOST_CGROUPS
-        {
-            survey.cgroups += 1;
+        let next = || {
+            let folder = folders.pop()?;
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            folders.extend(below.map(|entry| entry.path()));
             let below = folder.strip_prefix(&root).unwrap_or(&folder);
-            let names = containers.names(&[b"/", below.as_os_str().as_bytes()].concat());
+            Some(containers.names(&[b"/", below.as_os_str().as_bytes()].concat()))
+        };
+        Survey::of(std::iter::from_fn(next).take(MOST_CGROUPS))
+    }
+
+    /// That of these cgroups.
+    pub fn of(cgroups: impl Iterator<Item = CgroupNames>) -> Survey {
+        let mut survey = Survey::default();
+        let mut found = BTreeMap::new();
+        for names in cgroups {
+            survey.cgroups += 1;
             if !names.container_label().is_empty() || names.nameless.is_some() {
                 let id = if names.container_id.is_empty() { names.path } else { names.container_id };
                 found.entry(id).or_insert(names.nameless);
             }
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            let below = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            folders.extend(below.map(|entry| entry.path()));
         }
         survey.containers = found.len();
         found.into_values().flatten().for_each(|why| *survey.nameless.entry(why).or_default() += 1);
         survey
     }
 
-    /// In a sentence: `2 of 3 containers have names; 1 has none, because …`.
+    /// In a sentence: `40 cgroups; 2 of 3 containers have names; 1 has none, because …`.
     pub fn sentence(&self) -> String {
-        let nameless: usize = self.nameless.values().sum();
-        let named = self.containers - nameless;
-        let mut sentence = match (self.cgroups, self.containers) {
+        match (self.cgroups, self.containers) {
             (0, _) => "no cgroups are mounted that CPU time could be divided by".to_owned(),
             (cgroups, 0) => format!("{cgroups} cgroups, none of a container"),
-            (cgroups, all) => format!("{cgroups} cgroups; {named} of {all} containers have names"),
-        };
+            (cgroups, _) => format!("{cgroups} cgroups; {}", self.of_containers()),
+        }
+    }
+
+    /// The part of that which is about containers.
+    pub fn of_containers(&self) -> String {
+        let nameless: usize = self.nameless.values().sum();
+        let mut sentence =
+            format!("{} of {} containers have names", self.containers - nameless, self.containers);
         for (why, count) in &self.nameless {
             let verb = if *count == 1 { "has" } else { "have" };
             sentence.push_str(&format!("; {count} {verb} none, because {}", why.words()));

@@ -47,8 +47,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// When the state of a container is looked for again that was not there yet: runtimes write it about when they make the cgroup.
-const RETRY_AFTER_MS: [u64; 4] = [2, 10, 40, 200];
-const MOST_TRIES_WITHOUT_ID: usize = 2;
+const RETRY_AFTER_MS: [u64; 6] = [2, 10, 40, 200, 1_000, 5_000];
+const MOST_TRIES_WITHOUT_ID: usize = 3;
+
+/// That of this process, once it is wanted.
+static SHARED: OnceLock<Option<Arc<Watch>>> = OnceLock::new();
 
 /// The cgroups of this machine, as they were made.
 #[derive(Debug)]
@@ -67,15 +70,29 @@ struct Kept {
 impl Watch {
     /// That of this process; `None`: this machine has no cgroups, or they cannot be watched.
     pub fn shared() -> Option<Arc<Watch>> {
-        static SHARED: OnceLock<Option<Arc<Watch>>> = OnceLock::new();
-        SHARED.get_or_init(Watch::start).clone()
+        Watch::begin_with(|| true)
     }
 
-    fn start() -> Option<Arc<Watch>> {
+    /// The same. If this call is the first, its thread begins by that, and ends where it returns false.
+    pub fn begin_with(prepare: impl FnOnce() -> bool + Send + 'static) -> Option<Arc<Watch>> {
+        SHARED.get_or_init(|| Watch::start(prepare)).clone()
+    }
+
+    /// Whether this process watches already.
+    pub fn has_begun() -> bool {
+        SHARED.get().is_some_and(Option::is_some)
+    }
+
+    fn start(prepare: impl FnOnce() -> bool + Send + 'static) -> Option<Arc<Watch>> {
         let (root, is_of_cpu) = hierarchy()?;
         let watch = Arc::new(Watch { state: Mutex::default(), is_of_cpu });
         let mut watcher = Watcher::new(root, Arc::clone(&watch))?;
-        thread::Builder::new().name("cgroups".into()).spawn(move || watcher.run()).ok()?;
+        let run = move || {
+            if prepare() {
+                watcher.run();
+            }
+        };
+        thread::Builder::new().name("cgroups".into()).spawn(run).ok()?;
         Some(watch)
     }
 
@@ -89,8 +106,18 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, id: u64, names: CgroupNames, now: Instant) {
+    /// Keeps what a cgroup is called. `is_new`: it was just found; else it may be gone by now.
+    fn keep(&self, id: u64, names: CgroupNames, is_new: bool, now: Instant) {
         let mut kept = self.lock();
+        if let Some(old) = kept.get_mut(&id).filter(|old| old.names.path == names.path) {
+            if is_better(&old.names, &names) {
+                old.names = names;
+            }
+            if is_new {
+                old.gone = None;
+            }
+            return;
+        }
         if kept.len() >= MOST_KEPT && !kept.contains_key(&id) {
             let is_old = |gone: Instant| now.saturating_duration_since(gone) > KEPT_FOR;
             kept.retain(|_, one| !one.gone.is_some_and(is_old));
@@ -297,10 +324,7 @@ impl Watcher {
         {
             self.retries.push((now + Duration::from_millis(*after), tries + 1, id, path.to_vec()));
         }
-        let is_known = |old: &Kept| old.names.path == path && !is_better(&old.names, &names);
-        if !self.watch.lock().get(&id).is_some_and(is_known) {
-            self.watch.keep(id, names, now);
-        }
+        self.watch.keep(id, names, tries == 0, now);
     }
 
     fn retry(&mut self) {

@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::thread;
+use std::time::Duration;
 
 use cpuledger_proc::escape::escaped;
 use cpuledger_report::Name;
-use nix::unistd::{Uid, User};
+
+use crate::users::{Asked, Users};
 
 /// What has no series of its own.
 pub const REST: &str = "other";
@@ -18,6 +21,8 @@ pub const WITHOUT: &str = "none";
 const LONGEST: usize = 256;
 /// Of these, the beginning has so many.
 const BEGINNING: usize = 230;
+/// How often one looks whether there is an answer.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,13 +41,13 @@ impl fmt::Display for Label {
     }
 }
 
-/// The label of a name. Users are looked up, which may take a while where a server has them.
-pub fn of(name: &Name) -> Label {
+/// The label of a name. `None`: it is that of a user, whose name is being asked for; it is there within seconds.
+pub fn of(name: &Name, users: &Users) -> Option<Label> {
     let text = match name {
         Name::Unknown => UNKNOWN.to_owned(),
         Name::Without => WITHOUT.to_owned(),
         Name::Text(text) => own(escaped(text)),
-        Name::User(uid) => user(*uid),
+        Name::User(uid) => user(*uid, users)?,
         Name::Cgroup(number) => format!("cgroup {number}"),
         Name::Process { pid, comm, .. } => {
             format!("{pid} {}", escaped(comm.as_deref().unwrap_or_default()))
@@ -52,7 +57,24 @@ pub fn of(name: &Name) -> Label {
             names.collect::<Vec<_>>().join(" > ")
         }
     };
-    Label(shortened(text))
+    Some(Label(shortened(text)))
+}
+
+/// Asks for what the label of a name will need.
+pub fn ask_ahead(name: &Name, users: &Users) {
+    if let Name::User(uid) = name {
+        let _ = user(*uid, users);
+    }
+}
+
+/// The label of a name; that of a user is waited for.
+pub fn waited_for(name: &Name, users: &Users) -> Label {
+    loop {
+        match of(name, users) {
+            Some(label) => return label,
+            None => thread::sleep(PAUSE),
+        }
+    }
 }
 
 /// A name that is one of ours gets a backslash, which no other name begins with in that way. An empty label would be none.
@@ -74,10 +96,12 @@ fn shortened(text: String) -> String {
     format!("{}... {:016x}", &text[..end], hasher.finish())
 }
 
-fn user(uid: u64) -> String {
-    let number = u32::try_from(uid).ok();
-    let found = number.and_then(|uid| User::from_uid(Uid::from_raw(uid)).ok().flatten());
-    found.map_or_else(|| uid.to_string(), |user| own(escaped(user.name.as_bytes())))
+fn user(uid: u64, users: &Users) -> Option<String> {
+    match u32::try_from(uid).map_or(Asked::None, |uid| users.name(uid)) {
+        Asked::Waits => None,
+        Asked::None => Some(uid.to_string()),
+        Asked::Name(name) => Some(own(escaped(name.as_bytes()))),
+    }
 }
 
 #[cfg(test)]
@@ -86,11 +110,12 @@ mod tests {
 
     #[test]
     fn no_name_can_pass_for_the_rest_or_for_another() {
-        let label = |bytes: &[u8]| of(&Name::Text(bytes.to_vec())).to_string();
+        let users = Users::shared();
+        let label = |bytes: &[u8]| waited_for(&Name::Text(bytes.to_vec()), &users).to_string();
         let names: [&[u8]; 10] =
             [b"", b"empty", b"other", b"\\other", b"unknown", b"none", b"\xff", b"\\xff", b"a\nb", b"a\\nb"];
         let mut labels: Vec<String> = names.iter().map(|name| label(name)).collect();
-        labels.extend([REST.to_owned(), of(&Name::Unknown).to_string(), of(&Name::Without).to_string()]);
+        labels.extend([REST, UNKNOWN, WITHOUT].map(str::to_owned));
         let count = labels.len();
         labels.sort();
         labels.dedup();
@@ -99,7 +124,9 @@ mod tests {
 
     #[test]
     fn long_names_are_short_labels_that_differ() {
-        let label = |last: u8| of(&Name::Text([&[b'\xff'; 4000][..], &[last]].concat())).to_string();
+        let users = Users::shared();
+        let label =
+            |last: u8| waited_for(&Name::Text([&[b'\xff'; 4000][..], &[last]].concat()), &users).to_string();
         assert!(label(b'a').len() <= LONGEST && label(b'a') != label(b'b'), "{}", label(b'a'));
         assert_eq!(label(b'a'), label(b'a'));
     }

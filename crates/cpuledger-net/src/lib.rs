@@ -26,4 +26,5 @@ mod scrapers;
 mod series;
 mod server;
 mod totals;
+mod users;
 mod web_config;

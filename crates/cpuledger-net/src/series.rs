@@ -13,6 +13,7 @@ use cpuledger_report::{Amounts, Name};
 
 use crate::labels::{self, Label};
 use crate::totals::Totals;
+use crate::users::Users;
 
 /// What has not used anything for this long gives its series up.
 pub const IDLE: Duration = Duration::from_secs(300);
@@ -89,11 +90,17 @@ pub struct Table {
     /// CPU time of the series that have left, remembered or not, in nanoseconds.
     left_ns: u128,
     retirements: u64,
+    users: Users,
 }
 
 impl Table {
     /// With at most `limit` series beside the rest, from `now` on.
     pub fn new(limit: usize, now: SystemTime) -> Table {
+        Table::with_users(limit, now, Users::shared())
+    }
+
+    /// The same, with names of users from there.
+    fn with_users(limit: usize, now: SystemTime, users: Users) -> Table {
         Table {
             limit,
             series: BTreeMap::new(),
@@ -104,6 +111,7 @@ impl Table {
             labels: HashSet::new(),
             left_ns: 0,
             retirements: 0,
+            users,
         }
     }
 
@@ -174,6 +182,8 @@ impl Table {
         match self.candidates.get_mut(name) {
             Some(own) => *own = Candidate { score: own.score + used, is_active: true },
             None if used > 0.0 => {
+                // The name of a user is there by the time that it gets a series.
+                labels::ask_ahead(name, &self.users);
                 self.candidates.insert(name.clone(), Candidate { score: used, is_active: true });
             }
             None => {}
@@ -205,38 +215,41 @@ impl Table {
 
     /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Table::seen_by_all`].
     pub fn rank(&mut self, now: SystemTime, is_amid_round: bool) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut unnamed) = (Vec::new(), Vec::new());
         for (name, candidate) in self.ranked() {
             let has_room = self.series.len() < self.limit;
-            if has_room && candidate.is_active && candidate.score >= LOWEST {
-                self.begin(name, candidate.score, now, is_amid_round);
-            } else {
+            if !has_room || !candidate.is_active || candidate.score < LOWEST {
                 waiting.push((name, candidate));
+                continue;
+            }
+            // Until its name is known, its time goes to the rest.
+            match labels::of(&name, &self.users) {
+                Some(label) => self.begin(name, label, candidate.score, (now, is_amid_round)),
+                None => unnamed.push((name, candidate)),
             }
         }
         let active = waiting.iter().filter(|(_, candidate)| candidate.is_active);
         let scores: Vec<f64> = active.map(|(_, candidate)| candidate.score).take(self.limit).collect();
         self.give_way(&scores);
         let asleep = |(name, own): (Name, Candidate)| (name, Candidate { is_active: false, ..own });
-        self.candidates = waiting.into_iter().map(asleep).collect();
+        self.candidates = waiting.into_iter().map(asleep).chain(unnamed).collect();
         self.trim();
     }
 
-    fn begin(&mut self, name: Name, score: f64, now: SystemTime, is_amid_round: bool) {
+    fn begin(&mut self, name: Name, label: Label, score: f64, (now, is_amid_round): (SystemTime, bool)) {
         let (label, totals, created) = match self.retired.remove(&name) {
             Some(retired) => {
                 self.left_ns -= retired.totals.cpu_ns();
                 (retired.label, retired.totals, retired.created)
             }
-            None => (self.new_label(&name), Totals::default(), now),
+            None => (self.new_label(label), Totals::default(), now),
         };
         let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
         self.series.insert(name, Series { label, totals, created, phase, score, idle: Duration::ZERO });
     }
 
     /// A label that no other name of this table has: two users may have one name.
-    fn new_label(&mut self, name: &Name) -> Label {
-        let own = labels::of(name);
+    fn new_label(&mut self, own: Label) -> Label {
         let mut label = own.clone();
         for number in 2.. {
             if !self.labels.contains(&label) {

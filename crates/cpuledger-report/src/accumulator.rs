@@ -49,8 +49,14 @@ const COLUMNS: [Column; 27] = [
 /// What those by cgroup are made of beside that, those by a name of it, and those by ancestry.
 const OF_CGROUPS: [Column; 5] =
     [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::UNIT];
-const OF_NAMES: [Column; 5] =
-    [Column::CONTAINER, Column::CONTAINER_ID, Column::IMAGE, Column::POD, Column::NAMELESS];
+const OF_NAMES: [Column; 6] = [
+    Column::CONTAINER,
+    Column::CONTAINER_ID,
+    Column::IMAGE,
+    Column::POD,
+    Column::NAMESPACE,
+    Column::NAMELESS,
+];
 const OF_ANCESTORS: [Column; 1] = [Column::PPID];
 
 /// A time line: buckets of the same length.
@@ -254,7 +260,8 @@ impl Accumulator {
                     [] => Key::Without,
                     name => Key::Text(own.intern(name)),
                 };
-                let told = [names.container_label(), &names.pod, &names.image];
+                let pod = names.pod_label();
+                let told = [names.container_label(), &pod, &names.image];
                 self.named.insert(ids, told.map(|name| key(&mut self.names, name)));
             }
         }

@@ -13,7 +13,7 @@ pub enum Dimension {
     Unit,
     /// The container of the cgroup.
     Container,
-    /// The pod of that.
+    /// The pod of that, with its namespace.
     Pod,
     /// The image of that.
     Image,

@@ -77,7 +77,7 @@ impl Group {
                 None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
             }),
             Group::Named(key) => match named.group(row, key) {
-                Grouped::Name(name) => Name::of(name),
+                Grouped::Name(name) => Name::of(&name),
                 Grouped::None => Name::Without(key.name()),
                 Grouped::Unknown => Name::Unknown,
             },

@@ -1,22 +1,30 @@
 //! `cpuledger doctor`: each source, usable or not, the fact behind it, the remedy.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context;
 use cpuledger::SourceKind;
-use cpuledger::framing::Nameless;
+use cpuledger::framing::{self, Nameless};
 use cpuledger::source::cost::{
     Activity, Costs, LEDGER_FORK_AND_EXIT_NS, LEDGER_MAY_EXCEED_PERCENT, LEDGER_SWITCH_NS, WALK_TASK_NS,
 };
 use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
+use cpuledger_model::frame::Frame;
 use cpuledger_names::survey::Survey;
 use cpuledger_proc::escape::append_sentence;
+use cpuledger_service::client::{Client, socket_path};
+use cpuledger_service::ring::Next;
+use cpuledger_service::varlink::Subscribe;
 use serde::Serialize;
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.doctor/1";
+
+/// How long the service may take to answer, and to publish an interval.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -56,10 +64,28 @@ struct NamesDocument {
     containers: usize,
     /// Containers without a name, by reason.
     nameless: BTreeMap<&'static str, usize>,
+    /// Those that the service names, as far as they ran in its last interval; `None`: there is none, or it does not show this user all rows.
+    service: Option<ServiceNames>,
+}
+
+/// The names in the frames of the service.
+#[derive(Serialize)]
+struct ServiceNames {
+    containers: usize,
+    /// Likewise.
+    nameless: BTreeMap<&'static str, usize>,
+}
+
+/// Which containers have names.
+struct Names {
+    /// As this process may look.
+    machine: Survey,
+    /// As the service has told of its last interval.
+    service: Option<Survey>,
 }
 
 impl Document<'_> {
-    fn of<'a>(report: &'a Report, names: &Survey) -> Document<'a> {
+    fn of<'a>(report: &'a Report, names: &Names) -> Document<'a> {
         Document {
             schema: SCHEMA,
             machine: &report.machine,
@@ -67,12 +93,21 @@ impl Document<'_> {
             costs: &report.costs,
             sources: &report.sources,
             names: NamesDocument {
-                cgroups: names.cgroups,
-                containers: names.containers,
-                nameless: names.nameless.iter().map(|(why, count)| (key_of(*why), *count)).collect(),
+                cgroups: names.machine.cgroups,
+                containers: names.machine.containers,
+                nameless: by_key(&names.machine),
+                service: names
+                    .service
+                    .as_ref()
+                    .map(|survey| ServiceNames { containers: survey.containers, nameless: by_key(survey) }),
             },
         }
     }
+}
+
+/// Containers without a name, by the key of the reason.
+fn by_key(survey: &Survey) -> BTreeMap<&'static str, usize> {
+    survey.nameless.iter().map(|(why, count)| (key_of(*why), *count)).collect()
 }
 
 /// A reason as a key of JSON.
@@ -95,7 +130,7 @@ fn key_of(why: Nameless) -> &'static str {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
     let report = support::examine();
-    let names = Survey::take();
+    let names = Names { machine: Survey::take(), service: service_names() };
     let text = printed((&report, &names), arguments.format, cpuledger_program::output::has_color())?;
     cpuledger_program::output::write(text.as_bytes())?;
     match report.auto {
@@ -104,8 +139,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
+/// What the last frame of the service says of containers.
+fn service_names() -> Option<Survey> {
+    let path = socket_path();
+    let mut client = Client::connect(&path, ANSWER).ok()?;
+    client.check_owner(&path).ok()?;
+    let (subscription, mut reader) =
+        client.subscribe(&Subscribe { interval_ns: None, audience: None }).ok()?;
+    if subscription.audience != "all" || !matches!(reader.wait(ANSWER), Ok(Next::Frame)) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    reader.copy(&mut bytes).ok()??;
+    let cgroups = framing::cgroups(&Frame::decode(&bytes).ok()?);
+    Some(Survey::of(cgroups.into_iter().map(|(_, names)| names)))
+}
+
 /// The report in that format.
-fn printed((report, names): (&Report, &Survey), format: Format, has_color: bool) -> anyhow::Result<String> {
+fn printed((report, names): (&Report, &Names), format: Format, has_color: bool) -> anyhow::Result<String> {
     let mut text = match format {
         Format::Text => Page::new(has_color).of(report, names),
         Format::Json => serde_json::to_string_pretty(&Document::of(report, names))
@@ -189,14 +240,21 @@ impl Page {
         Page { text: String::new(), has_color }
     }
 
-    fn of(mut self, report: &Report, names: &Survey) -> String {
+    fn of(mut self, report: &Report, names: &Names) -> String {
         self.machine(&report.machine);
         for source in &report.sources {
             self.text.push('\n');
             self.source(source);
         }
         self.text.push('\n');
-        self.row("names", &names.sentence());
+        self.row("names", &names.machine.sentence());
+        if let Some(of_service) = names.service.as_ref().filter(|survey| survey.containers > 0) {
+            let mut sentence = format!("the service, in its last interval: {}", of_service.of_containers());
+            if of_service.nameless.contains_key(&Nameless::Denied) {
+                sentence.push_str("; docs/names.md says how its unit lets it read that");
+            }
+            self.row("", &sentence);
+        }
         if let Some(costs) = &report.costs {
             self.row("cost", &cost(costs));
         }
@@ -301,7 +359,8 @@ mod tests {
         let page = |activity| {
             let costs = Costs::estimate(activity, Duration::from_secs(2), false);
             let report = Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) };
-            Page::new(false).of(&report, &Survey::default())
+            let names = Names { machine: Survey::default(), service: None };
+            Page::new(false).of(&report, &names)
         };
         let expected = "
 cost         ledger 0.0248 % of a CPU, for 1250 switches/s (190 ns each) and 4 forks/s (2500 ns); \

@@ -3,7 +3,8 @@
 //! `cmd/run/launch` starts this program once more as a launcher, before privileges are given up. It waits on a socket until the ledger stands, and becomes the
 //! command. `descent` of `cpuledger-client` finds in each interval what descends from this process: heirs lead there, whatever has died in between. CPU
 //! time is that of the rows of the tree, and what this process itself inherited. The dead have their names from `exited`, and what
-//! remains is unidentified. A process is forgotten when it has died, so memory follows what lives.
+//! remains is unidentified. A process is forgotten when it has died, so memory follows what lives. Units and containers are those of
+//! the cgroup that a process was in last.
 
 pub mod launch;
 mod print;
@@ -24,16 +25,20 @@ use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
 use cpuledger::{Error, Pid, SourceKind, clock, machine};
-use cpuledger_client::descent::{Descent, Tree};
+use cpuledger_client::descent::{Descent, Places, Subject, Tree};
 use cpuledger_client::measure::{MOST_LATE, is_alive};
+use cpuledger_names::named::{Grouped, NameKey, Named, Namer};
+use cpuledger_proc::escape::escaped;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
+use cpuledger_view::group::exited_row;
 use nix::sys::resource::UsageWho;
 use rustix::process::{Signal, pidfd_send_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::top::collect::Collector;
+use crate::privileges;
 use crate::stop::Waker;
 use launch::Launched;
 use print::Account;
@@ -104,7 +109,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     refuse_option(&arguments.command)?;
     // Before privileges are given up: it runs as the caller, and is no business of ours otherwise.
     let mut launched = Launched::start(&arguments.command)?;
+    privileges::watch_names();
     let Opened { mut collector, waker, source } = Opened::of(arguments)?;
+    let mut namer = Namer::watched();
     // Without the last interval there is no account.
     collector.intervals.set_timeout(MOST_LATE);
     let mut file = match &arguments.output {
@@ -120,7 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let before_ns = launched.used_ns;
     let ended = wait_for(launched, waker)?;
     let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
-    let End { status, end_ns, has_begun } = collect(&mut collector, &mut descent, &ended)?;
+    let End { status, end_ns, has_begun } = collect(&mut collector, (&mut descent, &mut namer), &ended)?;
     let real_ns = end_ns.saturating_sub(begin_ns);
     let tree = descent.finish(clock::boottime(), real_ns, is_alive);
     let code = launch::code_of(status);
@@ -261,10 +268,30 @@ fn wait_for(launched: Launched, waker: Waker) -> anyhow::Result<Receiver<std::io
     Ok(ended)
 }
 
+/// Unit and container of a process, as far as its cgroup says.
+fn learn(named: &Named, subject: Subject<'_>, places: &mut Places) {
+    let dead;
+    let task = match subject {
+        Subject::Living(task) => task,
+        Subject::Dead(exited) => {
+            dead = exited_row(exited);
+            &dead.task
+        }
+    };
+    for (own, key) in [(&mut places.unit, NameKey::Unit), (&mut places.container, NameKey::Container)] {
+        match named.group(task, key) {
+            Grouped::Name(name) => *own = Some(escaped(&name)),
+            Grouped::None => *own = None,
+            // What was known of it is not unknown because it is gone.
+            Grouped::Unknown => {}
+        }
+    }
+}
+
 /// Takes intervals until one ends after the command. If the source fails, the command is waited for all the same.
 fn collect(
     collector: &mut Collector,
-    descent: &mut Descent,
+    (descent, namer): (&mut Descent, &mut Namer),
     ended: &Receiver<std::io::Result<End>>,
 ) -> anyhow::Result<End> {
     let mut end: Option<End> = None;
@@ -276,7 +303,10 @@ fn collect(
                 None => Ok(ended.recv().context("the command cannot be waited for")??),
             };
         }
-        descent.add(&collector.intervals.interval);
+        namer.begin();
+        namer.learn_interval(&collector.intervals.interval);
+        let named = namer.named();
+        descent.add(&collector.intervals.interval, &|subject, places| learn(&named, subject, places));
         if end.is_none()
             && let Ok(told) = ended.try_recv()
         {

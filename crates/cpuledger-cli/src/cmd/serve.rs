@@ -78,7 +78,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Args;
 use cpuledger::SourceKind;
-use cpuledger_names::watch::Watch;
 use cpuledger_program::output;
 use cpuledger_service::client::socket_path;
 use cpuledger_service::inherited;
@@ -156,12 +155,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (listener, _socket) = listener(arguments, std::mem::take(&mut left.sockets))?;
     let (keeping, rings) = left.take_up()?;
     let seat = Seat::take()?;
+    // Its thread looks at all cgroups that are there, before the first interval.
+    privileges::watch_names_as_service();
     privileges::give_up_as_service(SourceKind::Ledger)?;
     journal.start().context("cannot begin a thread")?;
     let signals = Signals::watch().context("cannot wait for signals")?;
     let audiences = Arc::new(Audiences::new(rings)?);
-    // Its thread looks at all cgroups that are there, before the first interval.
-    Watch::shared();
     let attached_ns = keeping.course.attached_ns;
     let recording = Arc::new(Recording::default());
     recording.configure(config.recording());

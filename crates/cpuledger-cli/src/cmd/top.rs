@@ -86,6 +86,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(asked) = &options.replay {
         return print_recorded(&options, asked, arguments);
     }
+    if needs_names(&options) {
+        privileges::watch_names();
+    }
     let mut collector = Collector::of(&options, collect::wanted(&options))?;
     crate::tui::check(arguments)?;
     wake_on_signals(collector.intervals.waker());
@@ -171,6 +174,11 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
     Ok(printed)
 }
 
+/// Whether what is printed has names of cgroups.
+fn needs_names(options: &Options) -> bool {
+    options.format != Format::Text || options.by.group.needs_names()
+}
+
 /// What is said where no interval had a row that was asked for.
 fn nothing_matched(options: &Options) -> anyhow::Error {
     anyhow::anyhow!(match (&*options.pids, options.euids.is_empty()) {
@@ -206,10 +214,9 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn new(options: &Options) -> Printer<'_> {
         let boot_id = machine::boot_id();
-        let has_names = options.format != Format::Text || options.by.group.needs_names();
         // From now on, so that what dies before the interval ends has its names.
         let is_live = options.replay.is_none();
-        let namer = if has_names && is_live { Namer::watched() } else { Namer::default() };
+        let namer = if needs_names(options) && is_live { Namer::watched() } else { Namer::default() };
         Printer {
             options,
             buffer: Vec::new(),
@@ -303,7 +310,7 @@ impl Printer<'_> {
     fn append_text(&mut self, interval: &Interval) {
         let shown = self.selection.shown(self.options, interval, (None, None));
         let reads = Reads { files: self.reads_files, names: self.reads_files && !self.has_recorded_names };
-        look_up((&mut self.around, &mut self.namer), self.options, &shown, reads);
+        look_up((&mut self.around, &mut self.namer), self.options, (interval, &shown), reads);
         let named = self.namer.named();
         let groups = (self.options.by.group != Group::No).then(|| {
             let names = (&self.around.users, &named);
@@ -343,7 +350,7 @@ struct Reads {
 fn look_up(
     (around, namer): (&mut Surroundings, &mut Namer),
     options: &Options,
-    shown: &Shown<'_>,
+    (interval, shown): (&Interval, &Shown<'_>),
     reads: Reads,
 ) {
     let rows: Vec<&Task> = shown.rows().map(|row| &row.task).collect();
@@ -355,7 +362,7 @@ fn look_up(
     around.look_up(&rows, wanted);
     namer.begin();
     if options.by.group.needs_names() && reads.names {
-        rows.iter().for_each(|row| namer.learn(row));
+        namer.learn_interval(interval);
     }
 }
 

@@ -62,7 +62,7 @@ struct App {
 /// Shows the screen until the user has enough.
 ///
 /// The source is opened before there is a second thread, so that all threads have what is left of the privileges after
-/// that; and it is used by this thread alone, while another shows.
+/// that, but for the one that watches cgroups, which has less; and it is used by this thread alone, while another shows.
 ///
 /// # Errors
 /// A bad configuration file, no source, or no terminal any more.
@@ -71,6 +71,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         return replay(options, arguments, asked);
     }
     let theme = theme(arguments)?;
+    privileges::watch_names();
     // The feed lists what did not run: it does not walk for every interval.
     let collector = Collector::of(options, Wanted { has_all: false, ..wanted(options) })?;
     let waker = collector.intervals.waker();

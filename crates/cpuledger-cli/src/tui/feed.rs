@@ -18,6 +18,7 @@ use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 use crate::record::recorder::Recorder;
 use cpuledger_names::named::Namer;
+use cpuledger_names::watch::Watch;
 
 /// What the feed is told.
 #[derive(Debug)]
@@ -59,7 +60,8 @@ impl Feed {
             statistics: HostStatistics::read(),
             users: Names::of_users(),
             around,
-            namer: Namer::default(),
+            // Root may read more than what is left of it now.
+            namer: if Watch::has_begun() { Namer::watched() } else { Namer::default() },
             boot_id: machine::boot_id(),
         }
     }
@@ -166,7 +168,9 @@ impl Feed {
         let cpus = statistics.shares_since(&self.statistics);
         self.statistics.clone_from(&statistics);
         learn_users(&mut self.users, &interval);
-        interval.processes.iter().chain(&interval.tasks).for_each(|row| self.learn_cgroup(&row.task));
+        if self.subscription.fields.contains(Field::CgroupId) {
+            self.namer.learn_interval(&interval);
+        }
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let local = self.around.machine.local(now.tv_sec);
         // It ended a moment ago.

@@ -19,8 +19,9 @@ pub const BEGIN_NS: u64 = 1_700_006_370 * SECOND_NS + 123_456_000;
 const NAMES: [&[u8]; 7] =
     [b"make", b"cc1", b"a,\"b\"\n\xff", b"=1+1", "\u{202e}evil".as_bytes(), b"<script>", b"(idle)"];
 
-/// The cgroups of rows, their numbers being 1, 2 and so on: a service, a pod, a container without a name, and a path that is in no unit.
-fn cgroups() -> [CgroupNames; 4] {
+/// The cgroups of rows, their numbers being 1, 2 and so on: a service, a pod, a container without a name, a path that is in no unit, and
+/// a pod of that name in another namespace.
+fn cgroups() -> [CgroupNames; 5] {
     let text = |text: &str| text.as_bytes().to_vec();
     let service = CgroupNames::of_path(b"/system.slice/a.service");
     let pod = CgroupNames {
@@ -36,21 +37,28 @@ fn cgroups() -> [CgroupNames; 4] {
         nameless: Some(Nameless::Denied),
         ..CgroupNames::of_path(b"/machine.slice/x.scope")
     };
-    [service, pod, nameless, CgroupNames::of_path(b"/elsewhere")]
+    let other = CgroupNames {
+        container_id: text("553b"),
+        namespace: text("test"),
+        path: text("/kubepods.slice/553b"),
+        ..pod.clone()
+    };
+    [service, pod, nameless, CgroupNames::of_path(b"/elsewhere"), other]
 }
 
 /// Unit and pod of each of these, and of what is in none that is known.
-const UNITS_AND_PODS: [(&str, &str); 5] = [
+const UNITS_AND_PODS: [(&str, &str); 6] = [
     ("(unknown)", "(unknown)"),
     ("a.service", "(none)"),
     ("kubepods.slice", "prod/shop's \"one\""),
     ("x.scope", "(unknown)"),
     ("-.slice", "(none)"),
+    ("kubepods.slice", "test/shop's \"one\""),
 ];
 
 /// The cgroup of the row of this number.
 fn cgroup(row: u64) -> Option<u64> {
-    Some(row % 5).filter(|number| *number > 0)
+    Some(row % 6).filter(|number| *number > 0)
 }
 
 /// Numbers that look random.

@@ -1,5 +1,7 @@
 //! What a cgroup is called.
 
+use std::borrow::Cow;
+
 use cpuledger_proc::task::containers::{claimed_id, containers, is_of_user};
 
 /// Path and names of a cgroup; a name is empty where it has none or it is not known.
@@ -63,6 +65,14 @@ impl CgroupNames {
             [] => id,
             name => name,
         }
+    }
+
+    /// What its pod is called: `namespace/pod`, as pods of two namespaces may have one name. Empty: it is in none, or that is not known.
+    pub fn pod_label(&self) -> Cow<'_, [u8]> {
+        if self.pod.is_empty() || self.namespace.is_empty() {
+            return Cow::Borrowed(&self.pod);
+        }
+        Cow::Owned([&*self.namespace, b"/", &self.pod].concat())
     }
 }
 

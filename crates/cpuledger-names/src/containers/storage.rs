@@ -29,12 +29,15 @@ struct Metadata {
 /// Name and image of a container.
 pub(super) type Of = (Vec<u8>, Vec<u8>);
 
+/// Device, inode number, time of the last change (seconds, nanoseconds) and length of a file.
+pub(super) type Version = (u64, u64, i64, u64, i64);
+
 /// One file, read again when it is another one.
 #[derive(Debug)]
 pub(super) struct List {
     path: PathBuf,
-    /// Device, inode number, time of the last change and length of the file that was read.
-    read: Option<(u64, u64, i64, u64, i64)>,
+    /// That of the file that was read.
+    read: Option<Version>,
     containers: FxHashMap<String, Of>,
 }
 
@@ -68,7 +71,8 @@ fn of_listed(listed: Listed) -> (String, Of) {
     (listed.id, (name.into_bytes(), image.into_bytes()))
 }
 
-fn version(path: &Path) -> Option<(u64, u64, i64, u64, i64)> {
+/// Which file is there now; `None`: there is none.
+pub(super) fn version(path: &Path) -> Option<Version> {
     let of = stat(path).ok()?;
     Some((of.st_dev, of.st_ino, of.st_mtime, of.st_mtime_nsec, of.st_size))
 }

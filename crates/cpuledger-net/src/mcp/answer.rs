@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::exposition::dimension_name;
 use crate::labels::{self, REST, UNKNOWN};
 use crate::mcp::read::{Read, Source, read, span_of};
+use crate::users::Users;
 
 /// How many rows an answer has at most, and if it is not said.
 const MOST_ROWS: u64 = 200;
@@ -148,10 +149,13 @@ impl Tool {
                 report.other_names += 1;
             }
         }
+        let users = Users::shared();
+        // All are asked for before the first is waited for.
+        report.rows.iter().for_each(|row| labels::ask_ahead(&row.name, &users));
         let rows: Vec<Value> = report
             .rows
             .iter()
-            .map(|row| line(&labels::of(&row.name).to_string(), &row.amounts, &report))
+            .map(|row| line(&labels::waited_for(&row.name, &users).to_string(), &row.amounts, &report))
             .collect();
         let mut answer = head(&found, &report);
         answer["by"] = json!(dimension_name(by));

@@ -188,18 +188,28 @@ impl Page<'_> {
     /// Containers and pods that have a name, each as a resource.
     fn containers(&mut self, books: &Books) {
         for (dimension, table) in books.tables() {
-            let (key, metric, help) = match dimension {
-                Dimension::Container => ("container.name", "container.cpu.time", "Total CPU time consumed."),
-                Dimension::Pod => ("k8s.pod.name", "k8s.pod.cpu.time", "Total CPU time consumed."),
+            let metric = match dimension {
+                Dimension::Container => "container.cpu.time",
+                Dimension::Pod => "k8s.pod.cpu.time",
                 _ => continue,
             };
             for (name, totals, created) in lines(table).chain(self.retired(table)) {
                 if matches!(name.as_str(), REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
-                let resource = [self.resource, &[KeyValue::text(key, name.as_str())]].concat();
+                let named = match (dimension, name.split_once('/')) {
+                    (Dimension::Pod, Some((namespace, pod))) => {
+                        vec![
+                            KeyValue::text("k8s.namespace.name", namespace),
+                            KeyValue::text("k8s.pod.name", pod),
+                        ]
+                    }
+                    (Dimension::Pod, None) => vec![KeyValue::text("k8s.pod.name", name.as_str())],
+                    _ => vec![KeyValue::text("container.name", name.as_str())],
+                };
+                let resource = [self.resource, &named].concat();
                 let point = self.point(Vec::new(), created, seconds(totals.cpu_ns()));
-                self.put(&resource, (metric, help, "s"), true, vec![point]);
+                self.put(&resource, (metric, "Total CPU time consumed.", "s"), true, vec![point]);
             }
         }
     }

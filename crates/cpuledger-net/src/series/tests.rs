@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use cpuledger_report::Amounts;
@@ -135,10 +136,40 @@ fn two_users_of_one_name_are_two_series() {
     for name in [Name::User(4_000_000_001), Name::Text(b"4000000001".to_vec())] {
         table.add(&name, &used(SECOND));
     }
-    table.rank(SystemTime::UNIX_EPOCH, false);
-    let labels: Vec<String> = table.series().map(|series| series.label.to_string()).collect();
-    assert_eq!(labels.len(), 2);
+    let labels = labels_of_ranked(&mut table, 2);
     assert_ne!(labels[0], labels[1]);
+}
+
+/// Ranks until there are so many series.
+fn labels_of_ranked(table: &mut Table, count: usize) -> Vec<String> {
+    while table.series().count() < count {
+        table.rank(SystemTime::UNIX_EPOCH, false);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    table.series().map(|series| series.label.to_string()).collect()
+}
+
+/// Whether the server of names answers.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn a_user_has_a_series_when_there_is_a_name_and_no_time_is_lost_meanwhile() {
+    let users = Users::asking(|uid| {
+        while !ANSWERS.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Some(format!("user{uid}"))
+    });
+    let mut table = Table::with_users(4, SystemTime::UNIX_EPOCH, users);
+    for _ in 0..3 {
+        table.add(&Name::User(7), &used(SECOND));
+        table.rank(SystemTime::UNIX_EPOCH, false);
+        assert_eq!(table.series().count(), 0, "it has no name yet");
+    }
+    assert_eq!((table.rest().cpu_ns(), table.cpu_ns()), (3 * u128::from(SECOND), 3 * u128::from(SECOND)));
+    ANSWERS.store(true, Ordering::SeqCst);
+    assert_eq!(labels_of_ranked(&mut table, 1), ["user7"]);
+    assert_eq!(table.cpu_ns(), 3 * u128::from(SECOND));
 }
 
 #[test]

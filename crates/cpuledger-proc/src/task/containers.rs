@@ -147,10 +147,14 @@ pub fn claimed_id(path: &[u8], container: &Container) -> Vec<u8> {
     [user, b":", &container.id].concat()
 }
 
-/// The path of the cgroup that a bundle of OCI asks for: a path, or `SLICE:PREFIX:NAME` for systemd.
+/// The path of the cgroup that a bundle of OCI asks for: a path, or `SLICE:PREFIX:NAME` for systemd. `None`: a name, which does not say where.
 pub fn path_of_bundle(cgroups_path: &[u8]) -> Option<Vec<u8>> {
     if cgroups_path.starts_with(b"/") {
         return Some(cgroups_path.to_vec());
+    }
+    // As `podman --cgroup-parent a` asks for it; crun begins at the root.
+    if cgroups_path.contains(&b'/') && !cgroups_path.contains(&b':') {
+        return Some([b"/", cgroups_path].concat());
     }
     let mut parts = cgroups_path.splitn(3, |&byte| byte == b':');
     let (slice, prefix, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -277,7 +281,9 @@ mod tests {
             ("a-b-c.slice:cri-containerd:1", Some("/a.slice/a-b.slice/a-b-c.slice/cri-containerd-1.scope")),
             (":docker:1", Some("/system.slice/docker-1.scope")),
             ("-.slice::1", Some("/1.scope")),
+            ("a/libpod-1", Some("/a/libpod-1")),
             ("relative", None),
+            ("a/b:docker:1", None),
             ("no slice:docker:1", None),
         ] {
             assert_eq!(path_of_bundle(asked.as_bytes()).as_deref(), path.map(str::as_bytes), "{asked}");

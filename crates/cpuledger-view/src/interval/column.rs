@@ -187,7 +187,7 @@ impl TableColumn {
 /// What the cgroup is called; a container without a name by its id.
 fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, shows: TableCell) {
     match context.named.zip(shows.name()).map(|(named, name)| named.group(task, name)) {
-        Some(Grouped::Name(name)) => append_escaped(cell, name),
+        Some(Grouped::Name(name)) => append_escaped(cell, &name),
         Some(Grouped::None | Grouped::Unknown) | None => cell.push(b'-'),
     }
 }

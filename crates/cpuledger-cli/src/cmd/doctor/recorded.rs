@@ -66,7 +66,10 @@ fn reports_are_recorded() {
     for usable in [true, false] {
         let report = report(usable);
         let nameless = if usable { [(Nameless::OfUser, 1)].into() } else { [(Nameless::Denied, 2)].into() };
-        let names = Survey { cgroups: 40, containers: 3, nameless };
+        let machine = Survey { cgroups: 40, containers: 3, nameless };
+        let nameless = [(Nameless::Denied, 1)].into();
+        let service = usable.then_some(Survey { cgroups: 4, containers: 2, nameless });
+        let names = Names { machine, service };
         let what = if usable { "all sources usable" } else { "no source usable" };
         for (format, kind) in [("text", Format::Text), ("json", Format::Json)] {
             let text = printed((&report, &names), kind, false).expect("it can be printed");

@@ -50,6 +50,8 @@ struct Document<'a> {
     processes: u64,
     commands: Vec<Row<'a>>,
     ancestry: Vec<Row<'a>>,
+    units: Vec<Row<'a>>,
+    containers: Vec<Row<'a>>,
     still_running: Vec<Running<'a>>,
 }
 
@@ -100,8 +102,10 @@ impl Account<'_> {
             missed_switches: self.tree.missed_switches,
             hidden_cpu_ns: self.tree.hidden_cpu_ns,
             processes: self.tree.all.processes,
-            commands: rows(&self.tree.by_name),
-            ancestry: rows(&self.tree.by_line),
+            commands: rows(&self.tree.sums.by_name),
+            ancestry: rows(&self.tree.sums.by_line),
+            units: rows(&self.tree.sums.by_unit),
+            containers: rows(&self.tree.sums.by_container),
             still_running: self
                 .tree
                 .running
@@ -138,7 +142,7 @@ impl Account<'_> {
         }
         line("waiting", self.tree.all.waiting_ns);
         let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  COMMAND");
-        self.append_table(&mut text, &rows(&self.tree.by_name));
+        self.append_table(&mut text, &rows(&self.tree.sums.by_name));
         if self.unidentified_ns() > 0 {
             let ns = self.unidentified_ns();
             let _ = writeln!(
@@ -149,7 +153,16 @@ impl Account<'_> {
             );
         }
         let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  ANCESTRY");
-        self.append_table(&mut text, &rows(&self.tree.by_line));
+        self.append_table(&mut text, &rows(&self.tree.sums.by_line));
+        // Most commands stay where they began.
+        for (header, sums, least) in
+            [("UNIT", &self.tree.sums.by_unit, 2), ("CONTAINER", &self.tree.sums.by_container, 1)]
+        {
+            if sums.len() >= least {
+                let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  {header}");
+                self.append_table(&mut text, &rows(sums));
+            }
+        }
         for member in &self.tree.running {
             let name = &member.comm;
             let cpu = seconds(member.used.cpu_ns);
@@ -237,7 +250,7 @@ fn seconds(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger_client::descent::Used;
+    use cpuledger_client::descent::{Tables, Used};
 
     fn text(hidden_cpu_ns: Option<u64>) -> String {
         let tree = Tree {
@@ -245,8 +258,7 @@ mod tests {
             booked_ns: 0,
             stolen_ns: 0,
             divided: None,
-            by_name: Sums::new(),
-            by_line: Sums::new(),
+            sums: Tables::default(),
             running: Vec::new(),
             missed_switches: Some(2),
             hidden_cpu_ns,
