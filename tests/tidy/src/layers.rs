@@ -213,6 +213,7 @@ pub const LAYERS: &[Layers] = &[
             "exit",
             "end",
             "memory",
+            "name_service",
             "place",
             "export",
             "metrics",
