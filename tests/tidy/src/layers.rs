@@ -214,6 +214,7 @@ pub const LAYERS: &[Layers] = &[
             "exit",
             "end",
             "memory",
+            "name_service",
             "place",
             "export",
             "metrics",
