@@ -244,6 +244,7 @@ mod tests {
             all: Used::default(),
             booked_ns: 0,
             stolen_ns: 0,
+            own_ns: 0,
             by_name: Sums::new(),
             by_line: Sums::new(),
             running: Vec::new(),
