@@ -258,6 +258,7 @@ mod tests {
             booked_ns: 0,
             stolen_ns: 0,
             divided: None,
+            own_ns: 0,
             sums: Tables::default(),
             running: Vec::new(),
             missed_switches: Some(2),
