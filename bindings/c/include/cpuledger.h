@@ -15,417 +15,146 @@
 #define CPULEDGER_KNOWS(pointer, FIELD) \
   ((int)((pointer)->known[CPULEDGER_FIELD_##FIELD / 64] >> (CPULEDGER_FIELD_##FIELD % 64) & 1))
 
-/**
- * An argument is wrong: NULL, a size that is none, a reserve that is not zero, a handle that could not be opened.
- */
+/** An argument is wrong: NULL, a size that is none, a reserve that is not zero, a handle that could not be opened. */
 #define CPULEDGER_EINVAL -1
 
-/**
- * The source cannot be used here: there is no service, or it is not to be believed. The message says what helps.
- */
+/** The source cannot be used here: there is no service, or it is not to be believed. The message says what helps. */
 #define CPULEDGER_EUNUSABLE -2
 
-/**
- * A recording cannot be read.
- */
+/** A recording cannot be read. */
 #define CPULEDGER_EREAD -3
 
-/**
- * An error of the library itself. The handle is of no more use, except to be closed.
- */
+/** An error of the library itself. The handle is of no more use, except to be closed. */
 #define CPULEDGER_EINTERNAL -4
 
-/**
- * The value of a `uint64_t` that is not known. It is never 0 then.
- */
+/** The value of a `uint64_t` that is not known. It is never 0 then. */
 #define CPULEDGER_UNKNOWN UINT64_MAX
 
-/**
- * `flags` of an interval: it is from a recording; `source` says where its numbers came from.
- */
+/** `flags` of an interval: it is from a recording; `source` says where its numbers came from. */
 #define CPULEDGER_INTERVAL_REPLAYED 1
 
-/**
- * `flags` of an interval: there are no books of it, because the service was not there, or nothing was recorded.
- */
+/** `flags` of an interval: there are no books of it, because the service was not there, or nothing was recorded. */
 #define CPULEDGER_INTERVAL_GAP 2
 
-/**
- * `flags` of an interval: the source sees what dies, so `exited` is a count.
- */
+/** `flags` of an interval: the source sees what dies, so `exited` is a count. */
 #define CPULEDGER_INTERVAL_SEES_EXITS 4
 
-/**
- * The field is an identifier, a code or text.
- */
+/** The field is an identifier, a code or text. */
 #define CPULEDGER_UNIT_NONE 0
 
-/**
- * The field counts events.
- */
+/** The field counts events. */
 #define CPULEDGER_UNIT_COUNT 1
 
-/**
- * The field is in nanoseconds.
- */
+/** The field is in nanoseconds. */
 #define CPULEDGER_UNIT_NANOSECONDS 2
 
-/**
- * The field is in bytes.
- */
+/** The field is in bytes. */
 #define CPULEDGER_UNIT_BYTES 3
 
-/**
- * The bit of `tid` in `known`.
- */
 #define CPULEDGER_FIELD_TID 0
-
-/**
- * The bit of `pid` in `known`.
- */
 #define CPULEDGER_FIELD_PID 1
-
-/**
- * The bit of `ppid` in `known`.
- */
 #define CPULEDGER_FIELD_PPID 2
-
-/**
- * The bit of `pgid` in `known`.
- */
 #define CPULEDGER_FIELD_PGID 3
-
-/**
- * The bit of `sid` in `known`.
- */
 #define CPULEDGER_FIELD_SID 4
-
-/**
- * The bit of `tty_device` in `known`.
- */
 #define CPULEDGER_FIELD_TTY_DEVICE 5
-
-/**
- * The bit of `tty_pgid` in `known`.
- */
 #define CPULEDGER_FIELD_TTY_PGID 6
-
-/**
- * The bit of `start_time_ns` in `known`.
- */
 #define CPULEDGER_FIELD_START_TIME_NS 7
-
-/**
- * The bit of `uid` in `known`.
- */
 #define CPULEDGER_FIELD_UID 8
-
-/**
- * The bit of `euid` in `known`.
- */
 #define CPULEDGER_FIELD_EUID 9
-
-/**
- * The bit of `suid` in `known`.
- */
 #define CPULEDGER_FIELD_SUID 10
-
-/**
- * The bit of `fsuid` in `known`.
- */
 #define CPULEDGER_FIELD_FSUID 11
-
-/**
- * The bit of `gid` in `known`.
- */
 #define CPULEDGER_FIELD_GID 12
-
-/**
- * The bit of `egid` in `known`.
- */
 #define CPULEDGER_FIELD_EGID 13
-
-/**
- * The bit of `sgid` in `known`.
- */
 #define CPULEDGER_FIELD_SGID 14
-
-/**
- * The bit of `fsgid` in `known`.
- */
 #define CPULEDGER_FIELD_FSGID 15
-
-/**
- * The bit of `comm` in `known`.
- */
 #define CPULEDGER_FIELD_COMM 16
-
-/**
- * The bit of `state` in `known`.
- */
 #define CPULEDGER_FIELD_STATE 17
-
-/**
- * The bit of `flags` in `known`.
- */
 #define CPULEDGER_FIELD_FLAGS 18
-
-/**
- * The bit of `exit_signal` in `known`.
- */
 #define CPULEDGER_FIELD_EXIT_SIGNAL 19
-
-/**
- * The bit of `nice` in `known`.
- */
 #define CPULEDGER_FIELD_NICE 20
-
-/**
- * The bit of `priority` in `known`.
- */
 #define CPULEDGER_FIELD_PRIORITY 21
-
-/**
- * The bit of `rt_priority` in `known`.
- */
 #define CPULEDGER_FIELD_RT_PRIORITY 22
-
-/**
- * The bit of `policy` in `known`.
- */
 #define CPULEDGER_FIELD_POLICY 23
-
-/**
- * The bit of `processor` in `known`.
- */
 #define CPULEDGER_FIELD_PROCESSOR 24
-
-/**
- * The bit of `threads` in `known`.
- */
 #define CPULEDGER_FIELD_THREADS 25
-
-/**
- * The bit of `namespace_tid` in `known`.
- */
 #define CPULEDGER_FIELD_NAMESPACE_TID 26
-
-/**
- * The bit of `vsize_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_VSIZE_BYTES 27
-
-/**
- * The bit of `rss_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_RSS_BYTES 28
-
-/**
- * The bit of `shared_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_SHARED_BYTES 29
-
-/**
- * The bit of `swap_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_SWAP_BYTES 30
-
-/**
- * The bit of `locked_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_LOCKED_BYTES 31
-
-/**
- * The bit of `cgroup_id` in `known`.
- */
 #define CPULEDGER_FIELD_CGROUP_ID 32
-
-/**
- * The bit of `cgroup_v1_cpu_id` in `known`.
- */
 #define CPULEDGER_FIELD_CGROUP_V1_CPU_ID 33
-
-/**
- * The bit of `runtime_ns` in `known`.
- */
 #define CPULEDGER_FIELD_RUNTIME_NS 40
-
-/**
- * The bit of `user_ns` in `known`.
- */
 #define CPULEDGER_FIELD_USER_NS 41
-
-/**
- * The bit of `system_ns` in `known`.
- */
 #define CPULEDGER_FIELD_SYSTEM_NS 42
-
-/**
- * The bit of `children_user_ns` in `known`.
- */
 #define CPULEDGER_FIELD_CHILDREN_USER_NS 43
-
-/**
- * The bit of `children_system_ns` in `known`.
- */
 #define CPULEDGER_FIELD_CHILDREN_SYSTEM_NS 44
-
-/**
- * The bit of `runqueue_wait_ns` in `known`.
- */
 #define CPULEDGER_FIELD_RUNQUEUE_WAIT_NS 45
-
-/**
- * The bit of `block_io_delay_ns` in `known`.
- */
 #define CPULEDGER_FIELD_BLOCK_IO_DELAY_NS 46
-
-/**
- * The bit of `swap_in_delay_ns` in `known`.
- */
 #define CPULEDGER_FIELD_SWAP_IN_DELAY_NS 47
-
-/**
- * The bit of `minor_faults` in `known`.
- */
 #define CPULEDGER_FIELD_MINOR_FAULTS 48
-
-/**
- * The bit of `major_faults` in `known`.
- */
 #define CPULEDGER_FIELD_MAJOR_FAULTS 49
-
-/**
- * The bit of `children_minor_faults` in `known`.
- */
 #define CPULEDGER_FIELD_CHILDREN_MINOR_FAULTS 50
-
-/**
- * The bit of `children_major_faults` in `known`.
- */
 #define CPULEDGER_FIELD_CHILDREN_MAJOR_FAULTS 51
-
-/**
- * The bit of `voluntary_switches` in `known`.
- */
 #define CPULEDGER_FIELD_VOLUNTARY_SWITCHES 52
-
-/**
- * The bit of `involuntary_switches` in `known`.
- */
 #define CPULEDGER_FIELD_INVOLUNTARY_SWITCHES 53
-
-/**
- * The bit of `read_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_READ_BYTES 54
-
-/**
- * The bit of `write_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_WRITE_BYTES 55
-
-/**
- * The bit of `cancelled_write_bytes` in `known`.
- */
 #define CPULEDGER_FIELD_CANCELLED_WRITE_BYTES 56
 
-/**
- * `row_flags`: the kernel keeps the process from the source, so its CPU time is not known.
- */
+/** `row_flags`: the kernel keeps the process from the source, so its CPU time is not known. */
 #define CPULEDGER_ROW_UNSEEN 1
 
-/**
- * `row_flags`: this is no process. It has the time of all that the service does not show this user.
- */
+/** `row_flags`: this is no process. It has the time of all that the service does not show this user. */
 #define CPULEDGER_ROW_REMAINDER 2
 
-/**
- * The call has brought nothing: no interval has ended in time, or there is no such row.
- */
+/** The call has brought nothing: no interval has ended in time, or there is no such row. */
 #define CPULEDGER_NOTHING 0
 
-/**
- * There is an interval, or a row.
- */
+/** There is an interval, or a row. */
 #define CPULEDGER_OK 1
 
-/**
- * The recording has no more intervals.
- */
+/** The recording has no more intervals. */
 #define CPULEDGER_END 2
 
-/**
- * A handle. One thread at a time uses it; threads may use different handles at the same time.
- */
+/** A handle. One thread at a time uses it; threads may use different handles at the same time. */
 struct cpuledger;
 
-/**
- * A measurement. One thread at a time uses it.
- */
+/** A measurement. One thread at a time uses it. */
 struct cpuledger_measurement;
 
-/**
- * A field that a row may have: which member it is, and what it means.
- */
+/** A field that a row may have: which member it is, and what it means. */
 struct cpuledger_field_info {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * The name of the member, and the key in JSON. It is never freed.
-   */
+  /** The name of the member, and the key in JSON. It is never freed. */
   const char *name;
-  /**
-   * One sentence. It is never freed.
-   */
+  /** One sentence. It is never freed. */
   const char *help;
-  /**
-   * Its bit in `known`: CPULEDGER_FIELD_…
-   */
+  /** Its bit in `known`: CPULEDGER_FIELD_… */
   uint32_t bit;
-  /**
-   * What its number counts: CPULEDGER_UNIT_…
-   */
+  /** What its number counts: CPULEDGER_UNIT_… */
   uint32_t unit;
-  /**
-   * Whether it never decreases during the life of a task: then `growth` has a member of this name, too.
-   */
+  /** Whether it never decreases during the life of a task: then `growth` has a member of this name, too. */
   uint32_t is_cumulative;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint32_t reserved[5];
 };
 
-/**
- * How a handle is opened. Zero in a member means what its comment says.
- */
+/** How a handle is opened. Zero in a member means what its comment says. */
 struct cpuledger_options {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * The length of intervals, in nanoseconds; 0: one second, and of a recording the intervals as they were recorded.
-   */
+  /** The length of intervals, in nanoseconds; 0: one second, and of a recording the intervals as they were recorded. */
   uint64_t interval_ns;
-  /**
-   * The socket of the service; NULL: $CPULEDGER_SOCKET, else /run/cpuledger/io.cpuledger.Ledger. It is copied.
-   */
+  /** The socket of the service; NULL: $CPULEDGER_SOCKET, else /run/cpuledger/io.cpuledger.Ledger. It is copied. */
   const char *socket;
-  /**
-   * The begin of what is read of a recording, in nanoseconds since 1970; 0: its own begin.
-   */
+  /** The begin of what is read of a recording, in nanoseconds since 1970; 0: its own begin. */
   uint64_t since_realtime_ns;
-  /**
-   * The end of what is read of a recording, in nanoseconds since 1970; 0: its own end.
-   */
+  /** The end of what is read of a recording, in nanoseconds since 1970; 0: its own end. */
   uint64_t until_realtime_ns;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[11];
 };
 
@@ -434,131 +163,69 @@ struct cpuledger_options {
  * known.
  */
 struct cpuledger_interval {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * Where the numbers come from: "ledger", "service" and so on. It is never freed.
-   */
+  /** Where the numbers come from: "ledger", "service" and so on. It is never freed. */
   const char *source;
-  /**
-   * CPULEDGER_INTERVAL_…
-   */
+  /** CPULEDGER_INTERVAL_… */
   uint32_t flags;
-  /**
-   * CPUs that were online at the end.
-   */
+  /** CPUs that were online at the end. */
   uint32_t online_cpus;
-  /**
-   * The earlier cut, CLOCK_MONOTONIC.
-   */
+  /** The earlier cut, CLOCK_MONOTONIC. */
   uint64_t start_ns;
-  /**
-   * The later cut, CLOCK_MONOTONIC.
-   */
+  /** The later cut, CLOCK_MONOTONIC. */
   uint64_t end_ns;
-  /**
-   * The later cut, CLOCK_REALTIME, in nanoseconds since 1970.
-   */
+  /** The later cut, CLOCK_REALTIME, in nanoseconds since 1970. */
   uint64_t end_realtime_ns;
-  /**
-   * The later cut, CLOCK_BOOTTIME, the clock of `start_time_ns` of rows.
-   */
+  /** The later cut, CLOCK_BOOTTIME, the clock of `start_time_ns` of rows. */
   uint64_t end_boottime_ns;
-  /**
-   * Online CPUs × length.
-   */
+  /** Online CPUs × length. */
   uint64_t capacity_ns;
-  /**
-   * The sum of `cpu_ns` over the processes.
-   */
+  /** The sum of `cpu_ns` over the processes. */
   uint64_t attributed_ns;
-  /**
-   * Time of the idle tasks. Unknown where the source has no exact cut.
-   */
+  /** Time of the idle tasks. Unknown where the source has no exact cut. */
   uint64_t idle_ns;
-  /**
-   * What could not be attributed: the sum of the next four. Unknown where the source has no exact cut.
-   */
+  /** What could not be attributed: the sum of the next four. Unknown where the source has no exact cut. */
   uint64_t unattributed_ns;
-  /**
-   * Of processes that found no slot.
-   */
+  /** Of processes that found no slot. */
   uint64_t no_slot_ns;
-  /**
-   * Of the dead whose task was forgotten meanwhile.
-   */
+  /** Of the dead whose task was forgotten meanwhile. */
   uint64_t forgotten_task_ns;
-  /**
-   * Of CPUs that were online before a hook had seen what ran there.
-   */
+  /** Of CPUs that were online before a hook had seen what ran there. */
   uint64_t uncovered_cpu_ns;
-  /**
-   * Of all CPUs, while there were no books.
-   */
+  /** Of all CPUs, while there were no books. */
   uint64_t not_attached_ns;
-  /**
-   * Rows of processes, for `cpuledger_process`.
-   */
+  /** Rows of processes, for `cpuledger_process`. */
   uint64_t processes;
-  /**
-   * Rows of tasks, for `cpuledger_task`. 0 where the books are not kept by task.
-   */
+  /** Rows of tasks, for `cpuledger_task`. 0 where the books are not kept by task. */
   uint64_t tasks;
-  /**
-   * Tasks that died, for `cpuledger_death`.
-   */
+  /** Tasks that died, for `cpuledger_death`. */
   uint64_t exited;
-  /**
-   * Tasks that died and whose identity was lost. Their time is with their process or its heir.
-   */
+  /** Tasks that died and whose identity was lost. Their time is with their process or its heir. */
   uint64_t unidentified_exits;
-  /**
-   * Tasks that died and were not told of: their time is lost.
-   */
+  /** Tasks that died and were not told of: their time is lost. */
   uint64_t missed_exits;
-  /**
-   * Tasks that were blocked all the time. Unknown where the source does not tell it.
-   */
+  /** Tasks that were blocked all the time. Unknown where the source does not tell it. */
   uint64_t blocked_tasks;
-  /**
-   * Switches that the kernel has not shown.
-   */
+  /** Switches that the kernel has not shown. */
   uint64_t missed_switches;
-  /**
-   * CPU time of processes that the kernel hides. It is in the rows of others and in `idle_ns`.
-   */
+  /** CPU time of processes that the kernel hides. It is in the rows of others and in `idle_ns`. */
   uint64_t hidden_cpu_ns;
-  /**
-   * For how long the machine was suspended in the interval.
-   */
+  /** For how long the machine was suspended in the interval. */
   uint64_t suspended_ns;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[8];
 };
 
-/**
- * What is listed.
- */
+/** What is listed. */
 struct cpuledger_list_options {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * Bits of the fields that are wanted, as in `known` of a row; both 0: all fields.
-   */
+  /** Bits of the fields that are wanted, as in `known` of a row; both 0: all fields. */
   uint64_t fields[2];
-  /**
-   * Whether tasks are listed besides processes: 0 or 1.
-   */
+  /** Whether tasks are listed besides processes: 0 or 1. */
   uint64_t with_tasks;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[4];
 };
 
@@ -567,119 +234,63 @@ struct cpuledger_list_options {
  * CPULEDGER_UNKNOWN where the source does not know it.
  */
 struct cpuledger_states {
-  /**
-   * The time it was alive in the interval.
-   */
+  /** The time it was alive in the interval. */
   uint64_t elapsed_ns;
-  /**
-   * It was runnable, and waited for a CPU.
-   */
+  /** It was runnable, and waited for a CPU. */
   uint64_t runqueue_wait_ns;
-  /**
-   * It waited without being interruptible, for I/O or anything else.
-   */
+  /** It waited without being interruptible, for I/O or anything else. */
   uint64_t blocked_ns;
-  /**
-   * The part of `blocked_ns` in which it waited for I/O.
-   */
+  /** The part of `blocked_ns` in which it waited for I/O. */
   uint64_t io_wait_ns;
-  /**
-   * It slept until a signal or an event.
-   */
+  /** It slept until a signal or an event. */
   uint64_t sleep_ns;
-  /**
-   * A signal, a tracer or a freezer had stopped it.
-   */
+  /** A signal, a tracer or a freezer had stopped it. */
   uint64_t stopped_ns;
-  /**
-   * What it did is not known.
-   */
+  /** What it did is not known. */
   uint64_t unseen_ns;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved;
 };
 
-/**
- * What the cumulative figures of a process or task grew by in an interval. A member is meaningful where `known` has its bit.
- */
+/** What the cumulative figures of a process or task grew by in an interval. A member is meaningful where `known` has its bit. */
 struct cpuledger_counters {
-  /**
-   * Bits of the fields that are known: CPULEDGER_KNOWS.
-   */
+  /** Bits of the fields that are known: CPULEDGER_KNOWS. */
   uint64_t known[2];
-  /**
-   * CPU time by the scheduler's clock.
-   */
+  /** CPU time by the scheduler's clock. */
   uint64_t runtime_ns;
-  /**
-   * CPU time in user mode, by the kernel's scaling rule.
-   */
+  /** CPU time in user mode, by the kernel's scaling rule. */
   uint64_t user_ns;
-  /**
-   * CPU time in the kernel, by the same rule.
-   */
+  /** CPU time in the kernel, by the same rule. */
   uint64_t system_ns;
-  /**
-   * User time of children that it has waited for.
-   */
+  /** User time of children that it has waited for. */
   uint64_t children_user_ns;
-  /**
-   * System time of children that it has waited for.
-   */
+  /** System time of children that it has waited for. */
   uint64_t children_system_ns;
-  /**
-   * Time waiting for a CPU. Of a process: sum of its live threads; with `ledger`, of all.
-   */
+  /** Time waiting for a CPU. Of a process: sum of its live threads; with `ledger`, of all. */
   uint64_t runqueue_wait_ns;
-  /**
-   * Time waiting for block I/O, where delay accounting is on.
-   */
+  /** Time waiting for block I/O, where delay accounting is on. */
   uint64_t block_io_delay_ns;
-  /**
-   * Time waiting for swap-in, where delay accounting is on.
-   */
+  /** Time waiting for swap-in, where delay accounting is on. */
   uint64_t swap_in_delay_ns;
-  /**
-   * Page faults without I/O.
-   */
+  /** Page faults without I/O. */
   uint64_t minor_faults;
-  /**
-   * Page faults with I/O.
-   */
+  /** Page faults with I/O. */
   uint64_t major_faults;
-  /**
-   * Minor faults of children that it has waited for.
-   */
+  /** Minor faults of children that it has waited for. */
   uint64_t children_minor_faults;
-  /**
-   * Major faults of children that it has waited for.
-   */
+  /** Major faults of children that it has waited for. */
   uint64_t children_major_faults;
-  /**
-   * Context switches because it waited.
-   */
+  /** Context switches because it waited. */
   uint64_t voluntary_switches;
-  /**
-   * Context switches because it was preempted.
-   */
+  /** Context switches because it was preempted. */
   uint64_t involuntary_switches;
-  /**
-   * Bytes read from block devices; for a process, includes children it has waited for.
-   */
+  /** Bytes read from block devices; for a process, includes children it has waited for. */
   uint64_t read_bytes;
-  /**
-   * Bytes written to block devices; for a process, includes children it has waited for.
-   */
+  /** Bytes written to block devices; for a process, includes children it has waited for. */
   uint64_t write_bytes;
-  /**
-   * Written bytes whose pages were dropped before they reached the device.
-   */
+  /** Written bytes whose pages were dropped before they reached the device. */
   uint64_t cancelled_write_bytes;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[12];
 };
 
@@ -688,463 +299,237 @@ struct cpuledger_counters {
  * meaningful where `known` has its bit; other members that are not known are CPULEDGER_UNKNOWN.
  */
 struct cpuledger_row {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * Bits of the fields below that are known: CPULEDGER_KNOWS.
-   */
+  /** Bits of the fields below that are known: CPULEDGER_KNOWS. */
   uint64_t known[2];
-  /**
-   * CPU time in the interval: the sum of the next three. Unknown in a listing.
-   */
+  /** CPU time in the interval: the sum of the next three. Unknown in a listing. */
   uint64_t cpu_ns;
-  /**
-   * Of its living tasks.
-   */
+  /** Of its living tasks. */
   uint64_t self_ns;
-  /**
-   * Of its threads that died in the interval.
-   */
+  /** Of its threads that died in the interval. */
   uint64_t exited_threads_ns;
-  /**
-   * Of the dead processes that it inherits from.
-   */
+  /** Of the dead processes that it inherits from. */
   uint64_t exited_children_ns;
-  /**
-   * The part in which it had a CPU and did not execute: the hypervisor or an interrupt did.
-   */
+  /** The part in which it had a CPU and did not execute: the hypervisor or an interrupt did. */
   uint64_t stolen_ns;
-  /**
-   * The same of the dead processes that it inherits from, a part of `exited_children_ns`.
-   */
+  /** The same of the dead processes that it inherits from, a part of `exited_children_ns`. */
   uint64_t exited_children_stolen_ns;
-  /**
-   * User time in `self_ns`.
-   */
+  /** User time in `self_ns`. */
   uint64_t self_user_ns;
-  /**
-   * User time in `exited_threads_ns`.
-   */
+  /** User time in `exited_threads_ns`. */
   uint64_t exited_threads_user_ns;
-  /**
-   * Stolen time in `exited_threads_ns`, a part of `stolen_ns`.
-   */
+  /** Stolen time in `exited_threads_ns`, a part of `stolen_ns`. */
   uint64_t exited_threads_stolen_ns;
-  /**
-   * User time in `exited_children_ns`.
-   */
+  /** User time in `exited_children_ns`. */
   uint64_t exited_children_user_ns;
-  /**
-   * What it did off the CPU.
-   */
+  /** What it did off the CPU. */
   struct cpuledger_states states;
-  /**
-   * What its cumulative figures grew by in the interval.
-   */
+  /** What its cumulative figures grew by in the interval. */
   struct cpuledger_counters growth;
-  /**
-   * CPULEDGER_ROW_…
-   */
+  /** CPULEDGER_ROW_… */
   uint32_t row_flags;
-  /**
-   * The pid of its heir, which would get its time if it died now; 0: not known.
-   */
+  /** The pid of its heir, which would get its time if it died now; 0: not known. */
   int32_t heir_pid;
-  /**
-   * CLOCK_BOOTTIME at the start.
-   */
+  /** CLOCK_BOOTTIME at the start. */
   uint64_t start_time_ns;
-  /**
-   * Virtual memory.
-   */
+  /** Virtual memory. */
   uint64_t vsize_bytes;
-  /**
-   * Resident memory.
-   */
+  /** Resident memory. */
   uint64_t rss_bytes;
-  /**
-   * Resident file and shared memory.
-   */
+  /** Resident file and shared memory. */
   uint64_t shared_bytes;
-  /**
-   * Swapped-out anonymous memory.
-   */
+  /** Swapped-out anonymous memory. */
   uint64_t swap_bytes;
-  /**
-   * Memory locked by mlock(2).
-   */
+  /** Memory locked by mlock(2). */
   uint64_t locked_bytes;
-  /**
-   * Cgroup in the unified hierarchy: inode number of its directory.
-   */
+  /** Cgroup in the unified hierarchy: inode number of its directory. */
   uint64_t cgroup_id;
-  /**
-   * Cgroup in the hierarchy of the cpu controller.
-   */
+  /** Cgroup in the hierarchy of the cpu controller. */
   uint64_t cgroup_v1_cpu_id;
-  /**
-   * CPU time by the scheduler's clock.
-   */
+  /** CPU time by the scheduler's clock. */
   uint64_t runtime_ns;
-  /**
-   * CPU time in user mode, by the kernel's scaling rule.
-   */
+  /** CPU time in user mode, by the kernel's scaling rule. */
   uint64_t user_ns;
-  /**
-   * CPU time in the kernel, by the same rule.
-   */
+  /** CPU time in the kernel, by the same rule. */
   uint64_t system_ns;
-  /**
-   * User time of children that it has waited for.
-   */
+  /** User time of children that it has waited for. */
   uint64_t children_user_ns;
-  /**
-   * System time of children that it has waited for.
-   */
+  /** System time of children that it has waited for. */
   uint64_t children_system_ns;
-  /**
-   * Time waiting for a CPU. Of a process: sum of its live threads; with `ledger`, of all.
-   */
+  /** Time waiting for a CPU. Of a process: sum of its live threads; with `ledger`, of all. */
   uint64_t runqueue_wait_ns;
-  /**
-   * Time waiting for block I/O, where delay accounting is on.
-   */
+  /** Time waiting for block I/O, where delay accounting is on. */
   uint64_t block_io_delay_ns;
-  /**
-   * Time waiting for swap-in, where delay accounting is on.
-   */
+  /** Time waiting for swap-in, where delay accounting is on. */
   uint64_t swap_in_delay_ns;
-  /**
-   * Page faults without I/O.
-   */
+  /** Page faults without I/O. */
   uint64_t minor_faults;
-  /**
-   * Page faults with I/O.
-   */
+  /** Page faults with I/O. */
   uint64_t major_faults;
-  /**
-   * Minor faults of children that it has waited for.
-   */
+  /** Minor faults of children that it has waited for. */
   uint64_t children_minor_faults;
-  /**
-   * Major faults of children that it has waited for.
-   */
+  /** Major faults of children that it has waited for. */
   uint64_t children_major_faults;
-  /**
-   * Context switches because it waited.
-   */
+  /** Context switches because it waited. */
   uint64_t voluntary_switches;
-  /**
-   * Context switches because it was preempted.
-   */
+  /** Context switches because it was preempted. */
   uint64_t involuntary_switches;
-  /**
-   * Bytes read from block devices; for a process, includes children it has waited for.
-   */
+  /** Bytes read from block devices; for a process, includes children it has waited for. */
   uint64_t read_bytes;
-  /**
-   * Bytes written to block devices; for a process, includes children it has waited for.
-   */
+  /** Bytes written to block devices; for a process, includes children it has waited for. */
   uint64_t write_bytes;
-  /**
-   * Written bytes whose pages were dropped before they reached the device.
-   */
+  /** Written bytes whose pages were dropped before they reached the device. */
   uint64_t cancelled_write_bytes;
-  /**
-   * Id of the task.
-   */
+  /** Id of the task. */
   int32_t tid;
-  /**
-   * Id of its process: the tid of the leader.
-   */
+  /** Id of its process: the tid of the leader. */
   int32_t pid;
-  /**
-   * Pid of the parent.
-   */
+  /** Pid of the parent. */
   int32_t ppid;
-  /**
-   * Process group.
-   */
+  /** Process group. */
   int32_t pgid;
-  /**
-   * POSIX session.
-   */
+  /** POSIX session. */
   int32_t sid;
-  /**
-   * Device number of the controlling terminal; 0: none.
-   */
+  /** Device number of the controlling terminal; 0: none. */
   uint32_t tty_device;
-  /**
-   * Foreground process group of the terminal; -1: none.
-   */
+  /** Foreground process group of the terminal; -1: none. */
   int32_t tty_pgid;
-  /**
-   * Real user.
-   */
+  /** Real user. */
   uint32_t uid;
-  /**
-   * Effective user.
-   */
+  /** Effective user. */
   uint32_t euid;
-  /**
-   * Saved user.
-   */
+  /** Saved user. */
   uint32_t suid;
-  /**
-   * File-system user.
-   */
+  /** File-system user. */
   uint32_t fsuid;
-  /**
-   * Real group.
-   */
+  /** Real group. */
   uint32_t gid;
-  /**
-   * Effective group.
-   */
+  /** Effective group. */
   uint32_t egid;
-  /**
-   * Saved group.
-   */
+  /** Saved group. */
   uint32_t sgid;
-  /**
-   * File-system group.
-   */
+  /** File-system group. */
   uint32_t fsgid;
-  /**
-   * PF_* flags of the kernel.
-   */
+  /** PF_* flags of the kernel. */
   uint32_t flags;
-  /**
-   * Signal to the parent at exit.
-   */
+  /** Signal to the parent at exit. */
   int32_t exit_signal;
-  /**
-   * Nice value.
-   */
+  /** Nice value. */
   int32_t nice;
-  /**
-   * Priority as in /proc/PID/stat: 20 + nice, below 0 real-time.
-   */
+  /** Priority as in /proc/PID/stat: 20 + nice, below 0 real-time. */
   int32_t priority;
-  /**
-   * Real-time priority; 0: none.
-   */
+  /** Real-time priority; 0: none. */
   uint32_t rt_priority;
-  /**
-   * Scheduling policy, SCHED_*.
-   */
+  /** Scheduling policy, SCHED_*. */
   uint32_t policy;
-  /**
-   * CPU it ran on last.
-   */
+  /** CPU it ran on last. */
   uint32_t processor;
-  /**
-   * Threads of the process.
-   */
+  /** Threads of the process. */
   uint32_t threads;
-  /**
-   * Its id in its own PID namespace.
-   */
+  /** Its id in its own PID namespace. */
   int32_t namespace_tid;
-  /**
-   * Name of the task.
-   */
+  /** Name of the task. */
   char comm[64];
-  /**
-   * State letter as in /proc/PID/stat.
-   */
+  /** State letter as in /proc/PID/stat. */
   char state;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   char reserved_bytes[7];
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[16];
 };
 
-/**
- * A task that died in an interval. Its time is in the rows, too: with its process, or with the heir of that.
- */
+/** A task that died in an interval. Its time is in the rows, too: with its process, or with the heir of that. */
 struct cpuledger_exited {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * CPU time in the interval.
-   */
+  /** CPU time in the interval. */
   uint64_t cpu_ns;
-  /**
-   * CPU time of its life.
-   */
+  /** CPU time of its life. */
   uint64_t runtime_ns;
-  /**
-   * How long it lived.
-   */
+  /** How long it lived. */
   uint64_t lifetime_ns;
-  /**
-   * CLOCK_BOOTTIME at its start. With the tid it says which task it was.
-   */
+  /** CLOCK_BOOTTIME at its start. With the tid it says which task it was. */
   uint64_t start_time_ns;
-  /**
-   * The same of its process.
-   */
+  /** The same of its process. */
   uint64_t process_start_time_ns;
-  /**
-   * The same of its heir.
-   */
+  /** The same of its heir. */
   uint64_t heir_start_time_ns;
-  /**
-   * The cgroup in which it died, in the unified hierarchy.
-   */
+  /** The cgroup in which it died, in the unified hierarchy. */
   uint64_t cgroup_id;
-  /**
-   * What it did in the interval while it was on no CPU.
-   */
+  /** What it did in the interval while it was on no CPU. */
   struct cpuledger_states states;
-  /**
-   * Its tid.
-   */
+  /** Its tid. */
   int32_t tid;
-  /**
-   * The pid of its process.
-   */
+  /** The pid of its process. */
   int32_t pid;
-  /**
-   * The pid of its parent when it died; 0: not known.
-   */
+  /** The pid of its parent when it died; 0: not known. */
   int32_t ppid;
-  /**
-   * The pid of the heir of its process, which gets its time if its process died; 0: not known.
-   */
+  /** The pid of the heir of its process, which gets its time if its process died; 0: not known. */
   int32_t heir_pid;
-  /**
-   * Its real user.
-   */
+  /** Its real user. */
   uint32_t uid;
-  /**
-   * Its effective user; UINT32_MAX: not known.
-   */
+  /** Its effective user; UINT32_MAX: not known. */
   uint32_t euid;
-  /**
-   * As wait(2) returns it; INT32_MIN: not known.
-   */
+  /** As wait(2) returns it; INT32_MIN: not known. */
   int32_t exit_code;
-  /**
-   * Whether no thread of its process is left: 0 or 1; -1: not known.
-   */
+  /** Whether no thread of its process is left: 0 or 1; -1: not known. */
   int32_t ends_process;
-  /**
-   * Its name, any bytes up to a NUL: escape it before it reaches a terminal.
-   */
+  /** Its name, any bytes up to a NUL: escape it before it reaches a terminal. */
   char comm[64];
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[8];
 };
 
-/**
- * What processes used between two cuts.
- */
+/** What processes used between two cuts. */
 struct cpuledger_measured {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * The first cut, CLOCK_MONOTONIC.
-   */
+  /** The first cut, CLOCK_MONOTONIC. */
   uint64_t start_ns;
-  /**
-   * The last cut, CLOCK_MONOTONIC.
-   */
+  /** The last cut, CLOCK_MONOTONIC. */
   uint64_t end_ns;
-  /**
-   * CPU time of all that descends from the process, that of the dead included, stolen time included.
-   */
+  /** CPU time of all that descends from the process, that of the dead included, stolen time included. */
   uint64_t cpu_ns;
-  /**
-   * The part of it in which they did not execute: the hypervisor or an interrupt did.
-   */
+  /** The part of it in which they did not execute: the hypervisor or an interrupt did. */
   uint64_t stolen_ns;
-  /**
-   * How long they were runnable, and waited for a CPU.
-   */
+  /** How long they were runnable, and waited for a CPU. */
   uint64_t waiting_ns;
-  /**
-   * The part of `cpu_ns` that no name has: of the dead whose identity was lost.
-   */
+  /** The part of `cpu_ns` that no name has: of the dead whose identity was lost. */
   uint64_t unidentified_ns;
-  /**
-   * How many processes they were.
-   */
+  /** How many processes they were. */
   uint64_t processes;
-  /**
-   * How many of them still run.
-   */
+  /** How many of them still run. */
   uint64_t running;
-  /**
-   * CPU time of the process itself, its threads included. It is not in `cpu_ns`.
-   */
+  /** CPU time of the process itself, its threads included. It is not in `cpu_ns`. */
   uint64_t own_ns;
-  /**
-   * CPU time of the machine that is attributed to nobody: some of it may be theirs.
-   */
+  /** CPU time of the machine that is attributed to nobody: some of it may be theirs. */
   uint64_t unattributed_ns;
-  /**
-   * For how long there were no books: what ran then is in no figure.
-   */
+  /** For how long there were no books: what ran then is in no figure. */
   uint64_t without_books_ns;
-  /**
-   * Switches that the kernel has not shown, so that some time may be with another task.
-   */
+  /** Switches that the kernel has not shown, so that some time may be with another task. */
   uint64_t missed_switches;
-  /**
-   * Names that `cpuledger_measure_name` has.
-   */
+  /** Names that `cpuledger_measure_name` has. */
   uint64_t names;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[8];
 };
 
-/**
- * What processes of one name used.
- */
+/** What processes of one name used. */
 struct cpuledger_used {
-  /**
-   * CPULEDGER_INIT sets it.
-   */
+  /** CPULEDGER_INIT sets it. */
   size_t size;
-  /**
-   * Their name, with `\x…` for what a terminal could take for a command; NULL: all names beyond the first 10,000. It belongs to the measurement.
-   */
+  /** Their name, with `\x…` for what a terminal could take for a command; NULL: all names beyond the first 10,000. It belongs to the measurement. */
   const char *name;
-  /**
-   * How many they were.
-   */
+  /** How many they were. */
   uint64_t processes;
-  /**
-   * CPU time, stolen time included.
-   */
+  /** CPU time, stolen time included. */
   uint64_t cpu_ns;
-  /**
-   * How long they were runnable, and waited for a CPU.
-   */
+  /** How long they were runnable, and waited for a CPU. */
   uint64_t waiting_ns;
-  /**
-   * The longest life of one.
-   */
+  /** The longest life of one. */
   uint64_t longest_ns;
-  /**
-   * Zero.
-   */
+  /** Zero. */
   uint64_t reserved[4];
 };
 
@@ -1152,15 +537,11 @@ struct cpuledger_used {
 extern "C" {
 #endif // __cplusplus
 
-/**
- * Describes the field of this place in the table, from 0 on. Returns 1, or 0 where there is none any more: a later version has more fields.
- */
+/** Describes the field of this place in the table, from 0 on. Returns 1, or 0 where there is none any more: a later version has more fields. */
 int cpuledger_field(unsigned int index,
                     struct cpuledger_field_info *info);
 
-/**
- * The version of the library, such as "0.1.0". It is never freed.
- */
+/** The version of the library, such as "0.1.0". It is never freed. */
 const char *cpuledger_version(void);
 
 /**
@@ -1170,16 +551,12 @@ const char *cpuledger_version(void);
 int cpuledger_open(struct cpuledger **handle,
                    const struct cpuledger_options *options);
 
-/**
- * Opens a recording: a directory, or a file of one. Otherwise as `cpuledger_open`.
- */
+/** Opens a recording: a directory, or a file of one. Otherwise as `cpuledger_open`. */
 int cpuledger_open_recording(struct cpuledger **handle,
                              const char *path,
                              const struct cpuledger_options *options);
 
-/**
- * Closes a handle, and frees all that belongs to it. NULL is permitted.
- */
+/** Closes a handle, and frees all that belongs to it. NULL is permitted. */
 void cpuledger_close(struct cpuledger *handle);
 
 /**
@@ -1196,48 +573,34 @@ int cpuledger_next(struct cpuledger *handle,
                    int timeout_ms,
                    struct cpuledger_interval *interval);
 
-/**
- * Ends the running interval now. Otherwise as `cpuledger_next`, which has those first that were not read.
- */
+/** Ends the running interval now. Otherwise as `cpuledger_next`, which has those first that were not read. */
 int cpuledger_cut(struct cpuledger *handle, struct cpuledger_interval *interval);
 
-/**
- * Lists what exists now. Returns 0, or a negative code. `cpuledger_listed_process` and `cpuledger_listed_task` have the rows.
- */
+/** Lists what exists now. Returns 0, or a negative code. `cpuledger_listed_process` and `cpuledger_listed_task` have the rows. */
 int cpuledger_list(struct cpuledger *handle,
                    const struct cpuledger_list_options *options);
 
-/**
- * Copies the row of a process of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `processes`, or a negative code.
- */
+/** Copies the row of a process of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `processes`, or a negative code. */
 int cpuledger_process(struct cpuledger *handle,
                       uint64_t index,
                       struct cpuledger_row *row);
 
-/**
- * Copies the row of a task of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `tasks`, or a negative code.
- */
+/** Copies the row of a task of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `tasks`, or a negative code. */
 int cpuledger_task(struct cpuledger *handle,
                    uint64_t index,
                    struct cpuledger_row *row);
 
-/**
- * Copies the row of a task that died of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `exited`, or a negative code.
- */
+/** Copies the row of a task that died of the last interval. Returns CPULEDGER_OK, CPULEDGER_NOTHING if `index` is not below `exited`, or a negative code. */
 int cpuledger_death(struct cpuledger *handle,
                     uint64_t index,
                     struct cpuledger_exited *row);
 
-/**
- * Copies the row of a process of the last `cpuledger_list`. Returns CPULEDGER_OK, CPULEDGER_NOTHING if there are not so many, or a negative code.
- */
+/** Copies the row of a process of the last `cpuledger_list`. Returns CPULEDGER_OK, CPULEDGER_NOTHING if there are not so many, or a negative code. */
 int cpuledger_listed_process(struct cpuledger *handle,
                              uint64_t index,
                              struct cpuledger_row *row);
 
-/**
- * Copies the row of a task of the last `cpuledger_list`. Returns CPULEDGER_OK, CPULEDGER_NOTHING if there are not so many, or a negative code.
- */
+/** Copies the row of a task of the last `cpuledger_list`. Returns CPULEDGER_OK, CPULEDGER_NOTHING if there are not so many, or a negative code. */
 int cpuledger_listed_task(struct cpuledger *handle,
                           uint64_t index,
                           struct cpuledger_row *row);
@@ -1250,14 +613,10 @@ int cpuledger_measure_begin(struct cpuledger_measurement **measurement,
                             int32_t pid,
                             const struct cpuledger_options *options);
 
-/**
- * Adds what has come, without waiting. The service has room for two intervals at least, of a second as a rule: call this every second. Returns 0, or a negative code.
- */
+/** Adds what has come, without waiting. The service has room for two intervals at least, of a second as a rule: call this every second. Returns 0, or a negative code. */
 int cpuledger_measure_collect(struct cpuledger_measurement *measurement);
 
-/**
- * Makes the last cut, if that is not made, and copies what was measured. Returns 0, or a negative code.
- */
+/** Makes the last cut, if that is not made, and copies what was measured. Returns 0, or a negative code. */
 int cpuledger_measure_end(struct cpuledger_measurement *measurement, struct cpuledger_measured *measured);
 
 /**
@@ -1268,14 +627,10 @@ int cpuledger_measure_name(struct cpuledger_measurement *measurement,
                            uint64_t index,
                            struct cpuledger_used *used);
 
-/**
- * The sentence of the last error; else an empty text. It belongs to the measurement, and is valid until the next call with it.
- */
+/** The sentence of the last error; else an empty text. It belongs to the measurement, and is valid until the next call with it. */
 const char *cpuledger_measure_message(const struct cpuledger_measurement *measurement);
 
-/**
- * Closes a measurement, and frees all that belongs to it. NULL is permitted.
- */
+/** Closes a measurement, and frees all that belongs to it. NULL is permitted. */
 void cpuledger_measure_close(struct cpuledger_measurement *measurement);
 
 #ifdef __cplusplus

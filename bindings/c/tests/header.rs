@@ -74,7 +74,33 @@ fn for_c(text: &str) -> String {
             }
         }
     }
-    kept.join("\n") + "\n"
+    short(&kept).join("\n") + "\n"
+}
+
+/// Comments of one line take one, and the bits of fields no more than theirs: their names say all.
+fn short(lines: &[&str]) -> Vec<String> {
+    let mut short: Vec<String> = Vec::new();
+    for line in lines {
+        let is_bit = |line: &str| line.starts_with("#define CPULEDGER_FIELD_");
+        let before = short.len().checked_sub(2).map(|at| (short[at].trim(), short[at + 1].trim()));
+        match before {
+            Some(("/**", text)) if line.trim() == "*/" => {
+                let indent = " ".repeat(line.len() - line.trim_start().len() - 1);
+                let text = format!("{indent}/** {} */", text.trim_start_matches(['*', ' ']));
+                short.truncate(short.len() - 2);
+                short.push(text);
+            }
+            _ if is_bit(line) => {
+                short.pop();
+                if short.len() > 1 && is_bit(&short[short.len() - 2]) {
+                    short.pop();
+                }
+                short.push((*line).to_owned());
+            }
+            _ => short.push((*line).to_owned()),
+        }
+    }
+    short
 }
 
 #[test]

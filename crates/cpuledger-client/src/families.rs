@@ -43,7 +43,7 @@ pub trait Families: Sync {
 pub const PART_TASKS: usize = 2048;
 
 /// Tasks in the order of pids.
-pub trait TaskList {
+pub(crate) trait TaskList {
     /// How many there are.
     fn len(&self) -> usize;
 
@@ -69,12 +69,12 @@ impl TaskList for [Task] {
 }
 
 /// How many parts [`Families`] of this number of tasks have.
-pub fn parts_of(tasks: usize) -> usize {
+pub(crate) fn parts_of(tasks: usize) -> usize {
     tasks.div_ceil(PART_TASKS).max(1)
 }
 
 /// Hands out a part of processes and their tasks, both of which are in the order of pids.
-pub fn visit_part(
+pub(crate) fn visit_part(
     processes: &[Task],
     tasks: &(impl TaskList + ?Sized),
     part: usize,

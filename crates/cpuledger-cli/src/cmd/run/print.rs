@@ -245,6 +245,7 @@ mod tests {
             booked_ns: 0,
             stolen_ns: 0,
             divided: None,
+            own_ns: 0,
             by_name: Sums::new(),
             by_line: Sums::new(),
             running: Vec::new(),
