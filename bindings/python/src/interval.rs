@@ -48,10 +48,11 @@ impl Interval {
         let interval = self.interval();
         let all = |rows: usize| (0..rows).collect::<Vec<usize>>();
         let rows = |section| all(self.books.len(section).unwrap_or(0));
+        let tasks = rows(Section::Tasks);
         let shown = Shown {
             interval,
             processes: &rows(Section::Processes),
-            tasks: Some(&rows(Section::Tasks)),
+            tasks: Some(&tasks),
             exited: &rows(Section::Exited),
             blocked: &rows(Section::Blocked),
             boot_id: self.books.boot_id.as_deref(),
