@@ -177,23 +177,29 @@ pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
 }
 
 /// Begins to look at cgroups, before root gives up its privileges. After sudo, the thread of that belongs to the caller, too, and alone keeps
-/// the right to read files of root: the state of containers.
+/// the right to read files of root: the state of containers. It comes before others: a container may live shortly.
 pub fn watch_names() {
     if geteuid().is_root() {
-        watch_names_as(sudo_caller());
+        let caller = sudo_caller();
+        watch_names_as(caller, || {
+            come_first();
+        });
     }
 }
 
 /// The same for a service, which stays the user that it was started as. One that is not root has that right only if its unit grants it.
 pub fn watch_names_as_service() {
-    watch_names_as(None);
+    watch_names_as(None, || ());
 }
 
-fn watch_names_as(caller: Option<(Uid, Gid)>) {
+fn watch_names_as(caller: Option<(Uid, Gid)>, prepare: impl FnOnce() + Send + 'static) {
     // Root owns the state of its containers.
     let is_root = geteuid().is_root() && caller.is_none();
     let kept = if is_root { CapabilitySet::empty() } else { CapabilitySet::DAC_READ_SEARCH };
-    Watch::begin_with(move || give_up_all_but(kept, caller).is_ok());
+    Watch::begin_with(move || {
+        prepare();
+        give_up_all_but(kept, caller).is_ok()
+    });
 }
 
 /// The same for a recording in this directory. It belongs to the user that the program was started as. Root keeps the right to write
