@@ -1,5 +1,6 @@
 //! The fields of rows: their bits in `known`, and what they are.
 
+use crate::bit::bit_of;
 use std::ffi::{c_char, c_int, c_uint};
 
 use cpuledger_model::field::{FIELDS, Field, FieldSet, Unit};
@@ -42,13 +43,6 @@ pub const CPULEDGER_UNIT_COUNT: u32 = 1;
 pub const CPULEDGER_UNIT_NANOSECONDS: u32 = 2;
 /// The field is in bytes.
 pub const CPULEDGER_UNIT_BYTES: u32 = 3;
-
-/// The bit in `known` of a field whose column has this number. Numbers never change; those of later fields are even, from 256 on.
-pub const fn bit_of(column: u32) -> u32 {
-    let bit = if column < 128 { column - 1 } else { 64 + (column - 256) / 2 };
-    assert!(bit < 128);
-    bit
-}
 
 macro_rules! bits {
     (

@@ -3,12 +3,13 @@
 //! - `functions.rs`, `measure.rs`: the functions. Each catches panics, and checks what can be checked of its arguments.
 //! - `handle.rs`: what a handle is: a [`Feed`] of intervals, and the sentence of the last error. Another library adds feeds with
 //!   [`open_feed`].
-//! - `row.rs`: the structs of rows. A test writes the file from the table of fields of the model. `fill.rs` fills them.
+//! - `row.rs`: the structs of rows, of which the header is made. `build.rs` makes them of the table of fields of the model. `fill.rs` fills them.
 //! - `interval.rs`, `sized.rs`: the other structs, and how sizes are checked.
 //!
 //! `tests/header.rs` compares `include/cpuledger.h` with what cbindgen makes of these files.
 #![allow(non_camel_case_types)] // These are the names in C.
 
+mod bit;
 mod failure;
 mod field;
 mod fill;
@@ -17,9 +18,13 @@ mod handle;
 mod interval;
 mod measure;
 mod options;
-mod row;
+mod row {
+    //! The structs of rows, as `build.rs` makes them.
+    include!(concat!(env!("OUT_DIR"), "/row.rs"));
+}
 mod sized;
 
+pub use bit::bit_of;
 pub use failure::{CPULEDGER_EINTERNAL, CPULEDGER_EINVAL, CPULEDGER_EREAD, CPULEDGER_EUNUSABLE, Failure};
 pub use field::*;
 pub use functions::*;

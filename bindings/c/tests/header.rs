@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config};
+use cpuledger_c::bit_of;
 
 /// With it, the files are written anew.
 const UPDATE: &str = "CPULEDGER_UPDATE_HEADERS";

@@ -148,7 +148,7 @@ pub fn rows() -> String {
             "/// The bit of `{}` in `known`.\npub const CPULEDGER_FIELD_{}: u32 = {};",
             field.name,
             field.name.to_uppercase(),
-            cpuledger_c::bit_of(field.column)
+            super::bit_of(field.column)
         );
     }
     text += "\n/// `row_flags`: the kernel keeps the process from the source, so its CPU time is not known.\n\
