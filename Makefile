@@ -80,7 +80,7 @@ test-clients: ## exports with ClickHouse and Spark, a push to a real collector, 
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test metrics_hostile_root --test names_podman_root --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
