@@ -190,7 +190,9 @@ fn clean(interpreter: &Path, name: &str, packages: &[&str]) -> Result<PathBuf, S
 #[test]
 fn each_version_of_python_takes_the_same_wheel_root() {
     if !is_wanted() || std::env::var_os("CPULEDGER_TEST_FULL").is_none() {
-        return not_run("`CPULEDGER_TEST_FULL=1 make test-clients` tries each version of Python that is here");
+        return not_run(
+            "`CPULEDGER_TEST_FULL=1 make test-clients` tries each version of Python that is here",
+        );
     }
     let wheel = match wheel() {
         Ok(wheel) => wheel,
