@@ -1,10 +1,9 @@
-//! Makes the structs of rows of the table of fields: so a new field is in them at once. `tests/header.rs` keeps `src/row.rs`, of which the header
-//! is made, the same.
+//! Makes the structs of rows of the table of fields, so that a new field is in them at once. The library includes the result, and `tests/header.rs`
+//! makes the header of it.
 
 #[path = "src/bit.rs"]
 mod bit;
-#[path = "tests/generated/mod.rs"]
-mod generated;
+mod rows;
 
 use std::path::Path;
 
@@ -12,11 +11,8 @@ use bit::bit_of;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=rows.rs");
     println!("cargo::rerun-if-changed=src/bit.rs");
-    println!("cargo::rerun-if-changed=tests/generated/mod.rs");
     let folder = std::env::var_os("OUT_DIR").expect("cargo sets it");
-    // A file that is included has no text about itself.
-    let rows = generated::rows();
-    let rows: Vec<&str> = rows.lines().filter(|line| !line.starts_with("//!")).collect();
-    std::fs::write(Path::new(&folder).join("row.rs"), rows.join("\n")).expect("it can be written");
+    std::fs::write(Path::new(&folder).join("row.rs"), rows::rows()).expect("it can be written");
 }

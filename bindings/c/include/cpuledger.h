@@ -27,9 +27,6 @@
 /** An error of the library itself. The handle is of no more use, except to be closed. */
 #define CPULEDGER_EINTERNAL -4
 
-/** The value of a `uint64_t` that is not known. It is never 0 then. */
-#define CPULEDGER_UNKNOWN UINT64_MAX
-
 /** `flags` of an interval: it is from a recording; `source` says where its numbers came from. */
 #define CPULEDGER_INTERVAL_REPLAYED 1
 
@@ -38,6 +35,9 @@
 
 /** `flags` of an interval: the source sees what dies, so `exited` is a count. */
 #define CPULEDGER_INTERVAL_SEES_EXITS 4
+
+/** The value of a `uint64_t` that is not known. It is never 0 then. */
+#define CPULEDGER_UNKNOWN UINT64_MAX
 
 /** The field is an identifier, a code or text. */
 #define CPULEDGER_UNIT_NONE 0

@@ -1,11 +1,14 @@
 //! The fields of rows: their bits in `known`, and what they are.
 
-use crate::bit::bit_of;
 use std::ffi::{c_char, c_int, c_uint};
 
 use cpuledger_model::field::{FIELDS, Field, FieldSet, Unit};
 
+use crate::bit::bit_of;
 use crate::sized::{self, Sized_};
+
+/// The value of a `uint64_t` that is not known. It is never 0 then.
+pub const CPULEDGER_UNKNOWN: u64 = u64::MAX;
 
 /// A field that a row may have: which member it is, and what it means.
 #[derive(Debug, Clone, Copy)]

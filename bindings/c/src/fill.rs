@@ -9,8 +9,7 @@ use cpuledger_model::interval::{Row, Usage};
 use cpuledger_model::states::States;
 use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
 
-use crate::field::abi_known;
-use crate::interval::CPULEDGER_UNKNOWN;
+use crate::field::{CPULEDGER_UNKNOWN, abi_known};
 use crate::row::{
     CPULEDGER_ROW_REMAINDER, CPULEDGER_ROW_UNSEEN, cpuledger_counters, cpuledger_row, cpuledger_states,
 };

@@ -12,9 +12,6 @@ use crate::fill::{known, name, states};
 use crate::row::cpuledger_states;
 use crate::sized::Sized_;
 
-/// The value of a `uint64_t` that is not known. It is never 0 then.
-pub const CPULEDGER_UNKNOWN: u64 = u64::MAX;
-
 /// `flags` of an interval: it is from a recording; `source` says where its numbers came from.
 pub const CPULEDGER_INTERVAL_REPLAYED: u32 = 1;
 /// `flags` of an interval: there are no books of it, because the service was not there, or nothing was recorded.

@@ -3,7 +3,7 @@
 //! - `functions.rs`, `measure.rs`: the functions. Each catches panics, and checks what can be checked of its arguments.
 //! - `handle.rs`: what a handle is: a [`Feed`] of intervals, and the sentence of the last error. Another library adds feeds with
 //!   [`open_feed`].
-//! - `row.rs`: the structs of rows, of which the header is made. `build.rs` makes them of the table of fields of the model. `fill.rs` fills them.
+//! - `row`: the structs of rows, which `build.rs` makes of the table of fields of the model. `fill.rs` fills them.
 //! - `interval.rs`, `sized.rs`: the other structs, and how sizes are checked.
 //!
 //! `tests/header.rs` compares `include/cpuledger.h` with what cbindgen makes of these files.

@@ -1,4 +1,4 @@
-//! `src/row.rs`, made of the table of fields.
+//! The structs of rows, made of the table of fields: what `build.rs` writes.
 
 use std::fmt::Write;
 
@@ -39,8 +39,6 @@ const ROW_RESERVE: usize = 16;
 const COUNTERS_RESERVE: usize = 12;
 
 const HEAD: &str = "\
-//! The structs of rows. `tests/header.rs` makes this file of the table of fields: change that, or `tests/generated/mod.rs`.
-
 use std::ffi::c_char;
 
 use crate::sized::Sized_;
@@ -137,7 +135,7 @@ fn members(text: &mut String, fields: &[&Field]) -> usize {
     bytes
 }
 
-/// The file.
+/// The source text.
 pub fn rows() -> String {
     let mut text = String::from(HEAD);
     let mut by_column: Vec<&Field> = FIELDS.iter().collect();
