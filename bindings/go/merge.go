@@ -203,6 +203,15 @@ func (rows index) take(of id) int {
 	return found[0]
 }
 
+// pair joins a row of the earlier frame with that of the same task in the later one, which counts as paired then.
+func (rows index) pair(row int, of id, isPaired []bool) pair {
+	found := rows.take(of)
+	if found >= 0 {
+		isPaired[found] = true
+	}
+	return pairOf(row, found)
+}
+
 // unpaired adds a pair for each row of the later table that has none.
 func unpaired(pairs []pair, isPaired []bool) []pair {
 	for row, isPaired := range isPaired {

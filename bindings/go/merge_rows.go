@@ -130,11 +130,7 @@ func (m *merge) mergeTasks() (*left, error) {
 		if len(isRenumbered[one]) > 0 || hasDied {
 			continue
 		}
-		found := rows.take(one)
-		if found >= 0 {
-			isPaired[found] = true
-		}
-		pairs = append(pairs, pairOf(row, found))
+		pairs = append(pairs, rows.pair(row, one, isPaired))
 	}
 	pairs = unpaired(pairs, isPaired)
 	sortRows(pairs, tables)
@@ -168,11 +164,7 @@ func (m *merge) mergeProcesses(l *left) error {
 				continue
 			}
 		}
-		found := rows.take(one)
-		if found >= 0 {
-			isPaired[found] = true
-		}
-		pairs = append(pairs, pairOf(row, found))
+		pairs = append(pairs, rows.pair(row, one, isPaired))
 	}
 	pairs = unpaired(pairs, isPaired)
 	for place, one := range pairs {
@@ -329,11 +321,7 @@ func (m *merge) mergeNamed(of section, names ...Field) {
 	rows, isPaired := indexOf(named[1]), make([]bool, len(named[1]))
 	var pairs []pair
 	for row, one := range named[0] {
-		found := rows.take(one)
-		if found >= 0 {
-			isPaired[found] = true
-		}
-		pairs = append(pairs, pairOf(row, found))
+		pairs = append(pairs, rows.pair(row, one, isPaired))
 	}
 	pairs = unpaired(pairs, isPaired)
 	key := func(one pair) id {
