@@ -10,12 +10,11 @@ mod service;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
-use cpuledger_load::{Storm, StormPlan, not_run, with_net};
+use cpuledger_load::{not_run, with_net};
 use serde_json::{Value, json};
-use service::Service;
+use service::with_recorded_storm;
 
 /// `cpuledger mcp`.
 struct Mcp {
@@ -72,31 +71,9 @@ fn row<'a>(answer: &'a Value, name: &str) -> &'a Value {
     rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name} in {answer}"))
 }
 
-/// A service and a recording of the same storm.
-fn with_storm(look: impl FnOnce(&Service, &Path)) {
-    let service = Service::start("");
-    let folder = tempfile::tempdir().expect("a folder");
-    let recording = folder.path().join("recording");
-    let mut recorder = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
-        .args(["record", "--interval", "0.2", "--min-free", "0"])
-        .arg(&recording)
-        .env("CPULEDGER_SOCKET", service.socket())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let storm = StormPlan { exec: Some("/bin/true".into()), ..StormPlan::default() };
-    let storm = Storm::start(&storm).expect("it starts");
-    thread::sleep(Duration::from_secs(4));
-    storm.stop().expect("it ends");
-    let pid = rustix::process::Pid::from_child(&recorder);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is ours");
-    recorder.wait().expect("it ends");
-    look(&service, &recording);
-}
-
 #[test]
 fn answers_of_the_service_and_of_a_recording_add_up_root() {
-    with_storm(|service, recording| {
+    with_recorded_storm(Duration::from_secs(4), |service, recording| {
         let mut mcp = Mcp::start(&service.socket(), recording);
         for source in ["service", "recording", "auto"] {
             for by in ["command", "user", "process"] {
@@ -165,7 +142,7 @@ fn the_reference_client_is_answered_root() {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
-    with_storm(|service, recording| {
+    with_recorded_storm(Duration::from_secs(4), |service, recording| {
         let mut command = Command::new(python);
         command
             .args(["-c", CLIENT, with_net(env!("CARGO_BIN_EXE_cpuledger"))])

@@ -10,13 +10,12 @@ mod service;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::Duration;
 
-use cpuledger_load::{Storm, StormPlan, not_run};
-use service::Service;
+use cpuledger_load::not_run;
+use service::with_recorded_storm;
 
 /// What the tests of every version need, and what all of them need.
 const FEW: [&str; 2] = ["pytest", "psutil==7.*"];
@@ -79,31 +78,9 @@ fn install(python: &Path, wheel: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A service that records what a storm does, and the path of the recording.
-fn with_recording(look: impl FnOnce(&Service, &Path)) {
-    let service = Service::start("");
-    let folder = tempfile::tempdir().expect("a folder");
-    let recording = folder.path().join("recording");
-    let mut recorder = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
-        .args(["record", "--interval", "0.2", "--min-free", "0"])
-        .arg(&recording)
-        .env("CPULEDGER_SOCKET", service.socket())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let storm = StormPlan { exec: Some("/bin/true".into()), ..StormPlan::default() };
-    let storm = Storm::start(&storm).expect("it starts");
-    thread::sleep(Duration::from_secs(3));
-    storm.stop().expect("it ends");
-    let pid = rustix::process::Pid::from_child(&recorder);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is ours");
-    recorder.wait().expect("it ends");
-    look(&service, &recording);
-}
-
 /// Runs these tests of the package, or all.
 fn pytest(python: &Path, tests: &[&str]) {
-    with_recording(|service, recording| {
+    with_recorded_storm(Duration::from_secs(3), |service, recording| {
         let folder = repository().join("bindings/python/tests");
         let mut command = Command::new(python);
         command.args(["-m", "pytest", "-q", "-rs", "-s", "-p", "no:cacheprovider", "--rootdir"]).arg(&folder);

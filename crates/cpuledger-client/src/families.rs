@@ -123,21 +123,27 @@ impl Families for &Snapshot {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use cpuledger_model::task::Tid;
+
+    /// Processes that have so many tasks, each made of its pid and tid.
+    pub(crate) fn snapshot_of(sizes: &[usize], row: impl Fn(usize, usize) -> Task) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for (at, &size) in sizes.iter().enumerate() {
+            let pid = 10_000 * (at + 1);
+            snapshot.processes.push(row(pid, pid));
+            snapshot.tasks.extend((0..size).map(|thread| row(pid, pid + thread)));
+        }
+        snapshot
+    }
 
     #[test]
     fn parts_of_a_snapshot_are_all_of_it_in_order() {
         let row =
             |pid: usize, tid: usize| Task { pid: Pid(pid as i32), tid: Tid(tid as i32), ..Task::default() };
         for sizes in [vec![1, 3, 0, 2], vec![0], vec![5000, 0, 1], vec![2048, 2048, 0, 1], vec![0, 9000, 0]] {
-            let mut snapshot = Snapshot::default();
-            for (at, &size) in sizes.iter().enumerate() {
-                let pid = 10_000 * (at + 1);
-                snapshot.processes.push(row(pid, pid));
-                snapshot.tasks.extend((0..size).map(|thread| row(pid, pid + thread)));
-            }
+            let snapshot = snapshot_of(&sizes, row);
             let (mut processes, mut tasks, mut rests) = (Vec::new(), Vec::new(), 0);
             let families = &snapshot;
             for part in 0..families.parts() {

@@ -6,6 +6,7 @@ mod example;
 #[allow(dead_code)] // its events are chosen here
 mod machine;
 mod printed;
+mod vector_file;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use cpuledger_model::interval::{Blocked, Exited, Interval, Renumbered, Row, Usag
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States};
 use machine::{Event, intervals};
-use printed::{compare, json_of, string};
+use printed::{json_of, string};
+use vector_file::compare;
 
 /// Frames of a machine whose tasks fork and die, and how many of them are vectors.
 const MACHINE: [&str; 8] =

@@ -3,12 +3,15 @@
 
 #[path = "../../cpuledger-model/tests/printed/mod.rs"]
 mod printed;
+#[path = "../../cpuledger-model/tests/vector_file/mod.rs"]
+mod vector_file;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cpuledger_recording::{Recording, VERSION};
-use printed::{compare, json_of};
+use printed::json_of;
+use vector_file::compare;
 
 /// The fixture has 65 records. This many make up the vectors: some groups, and the end of one.
 const RECORDS: usize = 20;

@@ -1,6 +1,9 @@
 //! The rings of `tests/vectors/rings`, which readers in other languages share: the bytes of the memory, and what a reader finds as JSON.
 //! `CPULEDGER_WRITE_FIXTURE=1` writes both, from frames of `tests/vectors/frames`.
 
+#[path = "../../cpuledger-model/tests/vector_file/mod.rs"]
+mod vector_file;
+
 use std::fs;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,6 +14,7 @@ use cpuledger_service::ring::{Next, Reader, Ring, RingError, Size};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::pwrite;
 use serde_json::{Value, json};
+use vector_file::compare;
 
 const SIZE: Size = Size { bytes: 2048, frames: 4 };
 /// Where a frame of that number has its entry.
@@ -134,20 +138,6 @@ fn name(bytes: &[u8]) -> Value {
     let known = FRAMES.iter().find(|name| frame(name) == bytes);
     let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     known.map_or_else(|| json!({ "hex": hex() }), |name| json!(name))
-}
-
-fn compare(path: &Path, expected: &[u8]) {
-    if std::env::var_os("CPULEDGER_WRITE_FIXTURE").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, expected).expect("a file");
-        return;
-    }
-    let found = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(
-        found == expected,
-        "{} is another one: CPULEDGER_WRITE_FIXTURE=1 cargo test -p cpuledger-model -p cpuledger-recording -p cpuledger-service --test vectors",
-        path.display()
-    );
 }
 
 /// The words are in the order of this machine: of another, readers of the files have no use.

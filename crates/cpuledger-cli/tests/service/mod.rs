@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cpuledger_load::{Storm, StormPlan};
 use cpuledger_service::client::Client;
 
 /// For anything that does not take long.
@@ -80,4 +81,26 @@ impl Drop for Service {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Gives a service and a recording of it, in which a storm of `/bin/true` blew that long.
+pub fn with_recorded_storm(length: Duration, look: impl FnOnce(&Service, &Path)) {
+    let service = Service::start("");
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("recording");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+        .args(["record", "--interval", "0.2", "--min-free", "0"])
+        .arg(&recording)
+        .env("CPULEDGER_SOCKET", service.socket())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let storm = StormPlan { exec: Some("/bin/true".into()), ..StormPlan::default() };
+    let storm = Storm::start(&storm).expect("it starts");
+    std::thread::sleep(length);
+    storm.stop().expect("it ends");
+    let pid = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is ours");
+    recorder.wait().expect("it ends");
+    look(&service, &recording);
 }

@@ -109,6 +109,7 @@ mod tests {
     use cpuledger_model::frame::{Column, Wanted};
 
     use super::*;
+    use crate::families::tests::snapshot_of;
     use cpuledger_model::boottime::Boottime;
     use cpuledger_model::field::{Field, FieldSet};
     use cpuledger_model::framing::{read_listing, write_listing};
@@ -146,12 +147,7 @@ mod tests {
     #[test]
     fn what_is_decoded_on_the_way_is_what_is_decoded_at_once() {
         for sizes in [vec![1, 3, 0, 2], vec![0], vec![5000, 0, 1], vec![2048, 2048, 0, 1], vec![0, 9000, 0]] {
-            let mut snapshot = Snapshot::default();
-            for (at, &size) in sizes.iter().enumerate() {
-                let pid = 10_000 * (at + 1);
-                snapshot.processes.push(row(pid, pid));
-                snapshot.tasks.extend((0..size).map(|thread| row(pid, pid + thread)));
-            }
+            let snapshot = snapshot_of(&sizes, row);
             let mut frame = Frame::new();
             write_listing(&snapshot, FieldSet::of(&[Field::Runtime]), &mut frame);
             let mut read = Snapshot::default();

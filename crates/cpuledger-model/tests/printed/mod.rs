@@ -1,8 +1,6 @@
-//! Frames as JSON, and files of test vectors.
+//! Frames as JSON.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use cpuledger_model::frame::{Column, Frame, Kind, Section};
 
@@ -71,19 +69,4 @@ pub fn string(bytes: &[u8]) -> String {
         }
     }
     quoted + "\""
-}
-
-/// Compares a file, or writes it.
-pub fn compare(path: &Path, expected: &[u8]) {
-    if std::env::var_os("CPULEDGER_WRITE_FIXTURE").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, expected).expect("a file");
-        return;
-    }
-    let found = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(
-        found == expected,
-        "{} is another one: CPULEDGER_WRITE_FIXTURE=1 cargo test -p cpuledger-model -p cpuledger-recording -p cpuledger-service --test vectors",
-        path.display()
-    );
 }
