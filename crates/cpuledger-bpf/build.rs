@@ -11,7 +11,8 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType};
 use libbpf_rs::{Linker, libbpf_sys};
 
 /// The BPF objects, each a `.bpf.c` of its own.
-const OBJECTS: [&str; 7] = ["walk", "walk_slim", "lifecycle", "ledger", "inspect", "status", "programs"];
+const OBJECTS: [&str; 9] =
+    ["walk", "walk_slim", "lifecycle", "ledger", "network", "disk", "inspect", "status", "programs"];
 
 /// `v3` is understood by every kernel since 5.1; warnings are errors. Constants of `abi.h` are enumerators, which newer clangs (21) do not
 /// like to see compared with those of another enumeration, or with an `int`.
@@ -39,7 +40,9 @@ impl ParseCallbacks for PlainRecords {
     fn add_derives(&self, record: &DeriveInfo<'_>) -> Vec<String> {
         match record.name {
             // What its counters leave of a cache line is padding.
-            "cpuledger_slot" => vec!["bytemuck::AnyBitPattern".to_owned()],
+            "cpuledger_slot" | "cpuledger_slot_network" | "cpuledger_cpu_network" | "cpuledger_slot_disk" => {
+                vec!["bytemuck::AnyBitPattern".to_owned()]
+            }
             _ => ["bytemuck::Pod", "bytemuck::Zeroable"].map(String::from).to_vec(),
         }
     }

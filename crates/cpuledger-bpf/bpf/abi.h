@@ -509,6 +509,117 @@ struct cpuledger_slot_off {
 	u64 at_cut;
 };
 
+/* Kinds of sockets that the account of the network tells apart. */
+enum cpuledger_socket {
+	CPULEDGER_SOCKET_TCP, /* MPTCP too */
+	CPULEDGER_SOCKET_UDP, /* UDP-Lite too */
+	CPULEDGER_SOCKET_UNIX,
+	CPULEDGER_SOCKET_OTHER,
+	CPULEDGER_SOCKETS,
+};
+
+enum cpuledger_direction {
+	CPULEDGER_SENT,
+	CPULEDGER_RECEIVED,
+	CPULEDGER_DIRECTIONS,
+};
+
+/* What went through sockets of one kind, in one direction. */
+struct cpuledger_traffic {
+	u64 bytes;
+	u64 calls;
+};
+
+struct cpuledger_network {
+	struct cpuledger_traffic by[CPULEDGER_SOCKETS][CPULEDGER_DIRECTIONS];
+};
+
+/* The traffic of a slot: at the same index of an array of its own, which is there while the account is kept. */
+struct cpuledger_slot_network {
+	struct cpuledger_network used[2]; /* by parity of the interval */
+	u64 owner[2];			  /* start of the task that this is of: where slots are low, another task may get the slot */
+} __attribute__((aligned(64)));
+
+/* Likewise, of a CPU. Its hooks write all of it; the reader zeroes the accumulators of the closed interval. */
+struct cpuledger_cpu_network {
+	u64 entered; /* hooks that have begun, and that have ended: the reader waits for those that were there when it has closed the CPU */
+	u64 left;
+	struct cpuledger_network all[2];	  /* by parity of the interval */
+	struct cpuledger_network unattributed[2]; /* the part of that without a slot */
+} __attribute__((aligned(64)));
+
+enum cpuledger_disk_limits {
+	/* Requests whose tasks are remembered. A device has some hundreds. */
+	CPULEDGER_DISK_REQUESTS = 16384,
+	/* Devices that are told apart, in both intervals. */
+	CPULEDGER_DISKS = 512,
+	/* Buckets of the histogram of how long requests take: the first is below 2 us, each of the next twice as long. */
+	CPULEDGER_DISK_BUCKETS = 32,
+	CPULEDGER_DISK_FIRST_SHIFT = 10,
+};
+
+/* As the kernel counts them in /proc/diskstats. */
+enum cpuledger_disk_kind {
+	CPULEDGER_DISK_READ,
+	CPULEDGER_DISK_WRITE,
+	CPULEDGER_DISK_DISCARD,
+	CPULEDGER_DISK_KINDS,
+};
+
+/* Requests of one kind that have ended. */
+struct cpuledger_disk_use {
+	u64 requests;
+	u64 bytes;
+	u64 ns; /* from the call of the task to the end, summed */
+};
+
+/* What the requests of a task did: at the index of its slot in an array of its own, which is there while the account is kept. */
+struct cpuledger_slot_disk {
+	struct cpuledger_disk_use used[2][CPULEDGER_DISK_KINDS]; /* by parity of the interval */
+	u64 owner[2];						  /* as in cpuledger_slot_network */
+	u64 mark[2];						  /* number of the last interval that lists it; 0: none yet */
+	u64 reserved[2];
+} __attribute__((aligned(64)));
+
+/* Which task a request is of. */
+struct cpuledger_disk_request {
+	u32 number;   /* of its slot; IDLE: it has none */
+	u32 unused;
+	u64 owner;    /* start of the task */
+	u64 start_ns; /* CLOCK_MONOTONIC; likewise */
+	u64 issue_ns; /* when the device got it; 0: not yet */
+};
+
+struct cpuledger_disk_key {
+	u32 major;
+	u32 first_minor;
+	u32 parity; /* of the interval */
+	u32 unused;
+};
+
+/* One device. */
+struct cpuledger_disk {
+	struct cpuledger_disk_use all[CPULEDGER_DISK_KINDS];
+	struct cpuledger_disk_use unattributed[CPULEDGER_DISK_KINDS]; /* the part of that without a slot */
+	u64 queue_ns;						       /* before the device had them */
+	u64 device_ns;						       /* afterwards */
+	u64 buckets[CPULEDGER_DISK_KINDS - 1][CPULEDGER_DISK_BUCKETS]; /* of reads and of writes, by the time they took */
+};
+
+/* Hooks of a CPU that have begun, and that have ended: as in cpuledger_cpu_network. */
+struct cpuledger_cpu_disk {
+	u64 entered;
+	u64 left;
+	u64 reserved[6];
+} __attribute__((aligned(64)));
+
+/* What all CPUs and the reader share of it. */
+struct cpuledger_disk_control {
+	u64 listed[2];					    /* places taken on the list of an interval, by parity */
+	struct cpuledger_disk_use folded[2][CPULEDGER_DISK_KINDS]; /* of tasks whose slots others have got */
+	u64 lost[2];					    /* requests of devices for which there was no room; likewise */
+};
+
 /* 8 tids with their slots, as tid << 32 | slot; 0: free. */
 struct cpuledger_bucket {
 	u64 entries[CPULEDGER_BUCKET_ENTRIES];
@@ -534,7 +645,12 @@ struct cpuledger_control {
 	/* Places reserved on the list of an interval, by parity. */
 	u64 listed[2];
 	u64 reserved2[6];
+	/* Likewise on its list of waiters. */
+	u64 waiting[2];
+	u64 reserved3[6];
 };
+
+#include "abi_blame.h"
 
 /* A size that has changed on purpose is written here anew. That of a slot takes whole cache lines. */
 #define CPULEDGER_ACTIVITY_BYTES ((unsigned int)sizeof(struct cpuledger_activity))
@@ -556,8 +672,18 @@ CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot, (192 + CPULEDGER_ACTIVITY_BYTES + 63) / 64 * 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_off, 128);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_network, 320);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu_network, 576);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_disk, 192);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_request, 32);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_key, 16);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk, 672);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu_disk, 64);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 176);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_control, 192);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_blame, 64);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu_blame, 256);
+CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert((u32)CPULEDGER_MIN_SLOTS > (u32)CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
 _Static_assert(CPULEDGER_FIRST_INTERVAL > 0, "a slot that was never listed is not taken for one that is");
 _Static_assert(!(CPULEDGER_CUTS & (CPULEDGER_CUTS - 1)), "a mask finds the place of a cut");

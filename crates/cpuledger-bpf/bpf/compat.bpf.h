@@ -120,6 +120,24 @@ static __always_inline u32 task_state(struct task_struct *task)
 	return bpf_core_field_exists(task->__state) ? task->__state : (u32)task->state;
 }
 
+/*
+ * Whether a task that can run may not, because its cgroup has used up its quota. 6.18, e1fad12dcb66: tasks are throttled one by one, when they return
+ * to user space; before, with the queue of their cgroup.
+ */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	return bpf_core_field_exists(((struct cfs_rq *)0)->throttle_count) && bpf_core_field_exists(task->se.cfs_rq) &&
+	       task->prio >= MAX_RT_PRIO && as_walked(task)->se.cfs_rq->throttle_count;
+}
+
+/* Whether a task has a CPU; while the lock of its queue is held. Kernels for one CPU do not say so: there the one that has it is `current`. */
+static __always_inline bool has_cpu(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) ? task->on_cpu : task->pid == bpf_get_current_task_btf()->pid;
+}
+
 /* 5.16, bcf9033e5449: task_struct.cpu moved to thread_info.cpu wherever thread_info is in the task. */
 static __always_inline u32 task_processor(struct task_struct *task)
 {

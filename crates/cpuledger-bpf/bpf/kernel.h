@@ -40,6 +40,7 @@ enum {
 
 /* include/linux/sched.h */
 enum {
+	MAX_RT_PRIO = 100, /* include/linux/sched/prio.h: tasks of the fair class have this or more */
 	TASK_RUNNING = 0,
 	TASK_INTERRUPTIBLE = 0x1,
 	TASK_UNINTERRUPTIBLE = 0x2,
@@ -71,8 +72,21 @@ enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 /* include/linux/sched/coredump.h */
 enum task_dumpable { TASK_DUMPABLE_OWNER = 1 };
 
+/* include/linux/blk_types.h */
+enum { REQ_OP_MASK = 0xff, REQ_OP_DISCARD = 3 };
+
+/* include/linux/blk-mq.h: numbers of bits; the values differ, CO-RE knows them. Before 6.12, 5f89154e8e9e, they were macros. */
+enum rqf_flags { __RQF_FLUSH_SEQ = 1, __RQF_IO_STAT = 2 };
+enum { OLD_RQF_FLUSH_SEQ = 4, OLD_RQF_IO_STAT = 13 };
+
 /* Steps of a CPU on its way online or offline; by name, as each kernel numbers them anew. */
 enum cpuhp_state { CPUHP_TEARDOWN_CPU = 1 };
+
+/* include/linux/socket.h */
+enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, MSG_PEEK = 0x2, MSG_ERRQUEUE = 0x2000 };
+
+/* include/uapi/linux/in.h */
+enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17, IPPROTO_UDPLITE = 136, IPPROTO_MPTCP = 262 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -282,12 +296,16 @@ struct list_head {
 
 struct rq {
 	u64 clock;
+	u64 clock_task; /* it stands still while the task that has the CPU is interrupted, or the hypervisor has it */
+	u64 prev_irq_time; /* with CONFIG_IRQ_TIME_ACCOUNTING: for how long it stood still because of interrupts */
+	u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
 	unsigned int nr_running;
 	struct list_head cfs_tasks; /* of the fair class: se.group_node, whatever their cgroups */
 };
 
 struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+	int throttle_count; /* with CONFIG_CFS_BANDWIDTH */
 };
 
 struct sched_entity {
@@ -328,6 +346,8 @@ struct task_exec_state {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int cpu; /* before 5.16 */
+	int on_cpu; /* with CONFIG_SMP */
+	int on_rq; /* 0: it is in no queue */
 	unsigned int __state;
 	long state; /* before 5.14 */
 	unsigned int flags;
@@ -338,6 +358,7 @@ struct task_struct {
 	unsigned in_iowait : 1;
 	unsigned user_dumpable : 1; /* since 2026: as `dumpable` was when it let go of its memory */
 	unsigned frozen : 1; /* with CONFIG_CGROUPS: by the freezer of cgroups v2 */
+	bool throttled; /* 6.18, with CONFIG_CFS_BANDWIDTH: its cgroup has used up its quota */
 	int pid, tgid;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -404,6 +425,31 @@ struct bpf_prog {
 struct bpf_iter__bpf_prog {
 	struct bpf_iter_meta *meta;
 	struct bpf_prog *prog;
+};
+
+/* include/linux/blkdev.h, include/linux/blk-mq.h */
+struct gendisk {
+	int major;
+	int first_minor;
+};
+struct request_queue {
+	struct gendisk *disk;
+};
+struct block_device;
+struct request {
+	struct request_queue *q;
+	u32 cmd_flags;
+	u32 rq_flags;
+	struct block_device *part;
+};
+
+/* include/net/sock.h */
+struct sock_common {
+	unsigned short skc_family;
+};
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
 };
 
 #pragma clang attribute pop

@@ -7,32 +7,13 @@
  * each CPU is closed once, with a compare-and-swap of `run`. Either its next switch closes it, and splits its segment at T; or the
  * reader does, which moves the start of the segment to T and books what lies before.
  */
+#include "blame.bpf.h"
 #include "counters.bpf.h"
 #include "list.bpf.h"
 #include "off.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";
-
-/* The end of an interval that has none yet. */
-#define NO_CUT (~0ULL >> CPULEDGER_CUT_SHIFT)
-#define VOID_CUT (~0ULL)
-
-/*
- * When the running interval ends. A cut counts once it is confirmed: the reader confirms it if it was published early enough for
- * every CPU. A switch that comes after an unconfirmed cut voids it, and the reader chooses another.
- */
-static __always_inline u64 read_cut(u64 interval, u64 now)
-{
-	u64 *place = &control.cut[interval & (CPULEDGER_CUTS - 1)];
-	u64 word = *(volatile u64 *)place, seen;
-
-	if (word && !(word & CPULEDGER_CUT_CONFIRMED) && now >= word >> CPULEDGER_CUT_SHIFT) {
-		seen = __sync_val_compare_and_swap(place, word, VOID_CUT);
-		word = seen == word ? VOID_CUT : seen;
-	}
-	return word & CPULEDGER_CUT_CONFIRMED ? word >> CPULEDGER_CUT_SHIFT : NO_CUT;
-}
 
 static __always_inline void book_slot(struct cpuledger_cpu *cpu, struct cpuledger_slot *slot, u32 number,
 				      const struct segment *segment)
@@ -77,6 +58,8 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->flags = 0;
 	slot->exit_code = 0;
 	slot->start_time_ns = task->start_boottime;
+	if (wants_blame)
+		open_blame(number);
 	/* The leader of a released thread may be freed, and its memory in use by another task. */
 	slot->process_start_time_ns = walked->group_leader->tgid == walked->tgid ? walked->group_leader->start_boottime :
 										    walked->start_boottime;
@@ -134,6 +117,8 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 	}
 	move_time(rest->folded_children_ns, target->folded_children_ns, interval);
 	clear_off(number, interval);
+	if (wants_blame)
+		move_blame(number, into, interval);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
@@ -521,7 +506,7 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 end_ns, u
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
-	u32 key = bpf_get_smp_processor_id(), parity;
+	u32 key = bpf_get_smp_processor_id(), parity, state, leaver, how = CPULEDGER_PLACE_NOWHERE;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh, now_ns, instant_ns, end_ns;
 	struct segment segment;
@@ -534,14 +519,25 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
 	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
 	end_ns = not_before_off(next, cpu->current[(parity ^ 1) & 1], instant_ns, now_ns);
+	if (wants_blame)
+		end_ns = blame_instant(cpu, key, next, cpu->current[(parity ^ 1) & 1], end_ns, now_ns);
 	fresh = exchange_run(cpu, end_ns, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	cpu->switches++;
+	state = off_state_of(prev, preempt, prev_state);
+	if (wants_blame) {
+		leaver = slot_of_leaver(cpu->current[parity & 1], prev);
+		how = may_change_slot(prev, leaver) ? CPULEDGER_PLACE_LATER : place_of(prev, state);
+		switch_blame(key << CPULEDGER_PLACE_SHIFT | how, slots_of_switch(leaver, cpu->current[(parity ^ 1) & 1]), segment.end_ns,
+			     segment.interval, segment.cut_ns);
+	}
 	if (run & CPULEDGER_RUN_OUT)
 		book_out(cpu, run, &segment);
 	else
-		book(cpu, prev, cpu->current[parity & 1], &segment, off_state_of(prev, preempt, prev_state));
+		book(cpu, prev, cpu->current[parity & 1], &segment, state);
+	if (wants_blame && how == CPULEDGER_PLACE_LATER)
+		end_switch(key, slot_of_leaver(cpu->current[parity & 1], prev), place_of(prev, state));
 	/* Read back: for the verifier it is any number, so that it looks at this once. */
 	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment, instant_ns);
 	/* An exchange, so that it comes after all that was booked. */
@@ -589,6 +585,8 @@ int on_entry(void *context)
 		return 0;
 	book_out(cpu, run, &segment);
 	come_on(task, number, &segment, segment.end_ns);
+	if (wants_blame)
+		blame_entry(key, number);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }

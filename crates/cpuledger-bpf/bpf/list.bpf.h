@@ -16,21 +16,24 @@ struct {
 	__type(value, u64);
 } listed SEC(".maps");
 
-/* The next place that this CPU has reserved on the list of an interval. Only switches list slots, so nothing interrupts this. */
-static __always_inline u32 next_place(struct cpuledger_cpu *cpu, u64 interval)
+/*
+ * The next place that this CPU has reserved on a list of an interval: `next` is where it keeps that, `control` where all CPUs reserve. Switches and
+ * wake-ups list slots, with interrupts off, so nothing interrupts this.
+ */
+static __always_inline u32 next_place(u64 *next, u64 *reserved, u64 interval)
 {
-	u64 *next = &cpu->list_place[interval & 1], place = *next;
+	u64 place = *next;
 
 	if ((u32)(place >> 32) != (u32)interval || !(place & (CPULEDGER_LIST_BATCH - 1)))
-		place = interval << 32 | (u32)__sync_fetch_and_add(&control.listed[interval & 1], CPULEDGER_LIST_BATCH);
+		place = interval << 32 | (u32)__sync_fetch_and_add(reserved, CPULEDGER_LIST_BATCH);
 	*next = place + 1;
 	return place;
 }
 
-static __always_inline void set_place(u32 place, u64 interval, u32 number)
+static __always_inline void set_place(void *list, u32 place, u64 interval, u32 number)
 {
 	u32 key = (place & ~(CPULEDGER_LIST_BATCH - 1)) * 2 + (interval & 1) * CPULEDGER_LIST_BATCH + (place & (CPULEDGER_LIST_BATCH - 1));
-	u64 *entry = bpf_map_lookup_elem(&listed, &key);
+	u64 *entry = bpf_map_lookup_elem(list, &key);
 
 	if (entry)
 		*entry = number;
@@ -44,7 +47,7 @@ __noinline int list_slot(u32 number, u64 interval)
 
 	if (!slot || !cpu || __sync_lock_test_and_set(&slot->mark[interval & 1], interval) == interval)
 		return 0;
-	set_place(next_place(cpu, interval), interval, number);
+	set_place(&listed, next_place(&cpu->list_place[interval & 1], &control.listed[interval & 1], interval), interval, number);
 	return 0;
 }
 
@@ -55,7 +58,7 @@ __noinline int list_slot_apart(u32 number, u64 interval)
 
 	if (!slot || __sync_lock_test_and_set(&slot->mark[interval & 1], interval) == interval)
 		return 0;
-	set_place(__sync_fetch_and_add(&control.listed[interval & 1], CPULEDGER_LIST_BATCH), interval, number);
+	set_place(&listed, __sync_fetch_and_add(&control.listed[interval & 1], CPULEDGER_LIST_BATCH), interval, number);
 	return 0;
 }
 

@@ -11,8 +11,8 @@
 #ifndef CPULEDGER_OFF_BPF_H
 #define CPULEDGER_OFF_BPF_H
 
+#include "cut.bpf.h"
 #include "segment.bpf.h"
-#include "slots.bpf.h"
 
 /* Whether the kernel tells how long a task waits for a CPU, and user space wants to know. The latter sets it before it loads this. */
 const volatile u32 wants_off SEC(".rodata.off") = 1;
@@ -100,12 +100,6 @@ static __always_inline u64 not_before_off(struct task_struct *task, u32 number, 
 	if (since_ns > now_ns)
 		since_ns = now_ns;
 	return since_ns > instant_ns ? since_ns : instant_ns;
-}
-
-/* The cut of the interval before it. */
-static __always_inline u64 interval_start(u64 interval)
-{
-	return *(volatile u64 *)&control.cut[(interval - 1) & (CPULEDGER_CUTS - 1)] >> CPULEDGER_CUT_SHIFT;
 }
 
 static __always_inline void book_off(struct cpuledger_slot_off *off, u32 state, u64 parity, u64 ns)

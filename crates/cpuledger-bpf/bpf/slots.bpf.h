@@ -271,8 +271,11 @@ __attribute__((warn_unused_result)) __noinline int give_slot(u32 number)
 /* Gives back a slot that is on no list, so that the reader does not see it. If that fails, the slot is lost, and counted. */
 __noinline int give_slot_or_lose_it(u32 number)
 {
+	struct cpuledger_slot *slot = slot_at(number);
 	struct cpuledger_cpu *cpu = this_cpu();
 
+	if (slot)
+		slot->task = 0;
 	if (!give_slot(number) && cpu)
 		__sync_fetch_and_add(&cpu->lost_slots, 1);
 	return 0;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use cpuledger_model::accounts::Account;
 use rustix::io::Errno;
 
 use crate::facts::{KERNEL_BTF, missing_capabilities, own_file};
@@ -53,6 +54,14 @@ pub enum Error {
         /// What is in the way.
         what: String,
     },
+    /// The ledger cannot keep an account.
+    #[error("the ledger keeps no account of {account}: {what}")]
+    NoAccount {
+        /// Which.
+        account: Account,
+        /// What is in the way.
+        what: String,
+    },
     /// The ledger could not close an interval, so it is poisoned: only a new one has books that balance.
     #[error("the ledger could not close an interval: {what}; restart cpuledger")]
     Poisoned {
@@ -81,9 +90,16 @@ impl Error {
         if let Some(missing) = missing {
             return Error::NotPermitted { missing };
         }
+        let log = log::last_lines();
+        // libbpf opens a file to see whether the kernel has global data. Where it cannot, it leaves those maps out.
+        let has_no_map =
+            errno == Errno::INVAL && log.iter().any(|line| line.contains("not pointing to valid bpf_map"));
         match errno {
             Errno::NOSYS => Error::NoBpf,
-            errno => Error::Refused { what: what.to_owned(), source: errno.into(), log: log::last_lines() },
+            _ if has_no_map => {
+                Error::Refused { what: what.to_owned(), source: Errno::MFILE.into(), log: Vec::new() }
+            }
+            errno => Error::Refused { what: what.to_owned(), source: errno.into(), log },
         }
     }
 

@@ -134,6 +134,13 @@ fn loading(name: &str) -> String {
     format!("to load the BPF object `{name}`")
 }
 
+/// Sets the number of entries of a map that is not created yet; its name is a constant of this crate.
+pub(crate) fn resize(open: &mut OpenObject, name: &str, entries: u32) {
+    let mut map =
+        open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map");
+    map.set_max_entries(entries).expect("a map that is not created yet takes any size");
+}
+
 /// A map of a loaded object; its name is a constant of this crate.
 pub(crate) fn map<'a>(object: &'a Object, name: &str) -> Map<'a> {
     object.maps().find(|map| map.name() == name).expect("the embedded object defines this map")

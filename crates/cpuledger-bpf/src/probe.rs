@@ -3,8 +3,11 @@
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr;
 
+use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
 use rustix::io::Errno;
+
+use crate::log;
 
 /// Whether the kernel has BPF atomics beyond plain addition (Linux 5.12, 5ca419f2864a), which the ledger is kept with.
 /// `None` where it does not let us ask.
@@ -28,6 +31,16 @@ pub fn has_atomics() -> Option<bool> {
         instruction(ATOMIC, STACK, RESULT, -8, libbpf_sys::BPF_ADD | libbpf_sys::BPF_FETCH),
         instruction(EXIT, 0, 0, 0, 0),
     ])
+}
+
+/// The first of these tracepoints that BPF programs cannot be attached to; `None`: there is none, or the types of the kernel cannot be read.
+pub(crate) fn missing_tracepoint(names: &[&'static str]) -> Option<&'static str> {
+    // Without types, libbpf complains.
+    log::start();
+    let kernel = Btf::from_vmlinux().ok()?;
+    let is_there =
+        |name: &str| kernel.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
+    names.iter().copied().find(|name| !is_there(name))
 }
 
 /// Whether the kernel takes this program, of the kind that asks for least.
@@ -61,5 +74,11 @@ mod tests {
         let nonsense = libbpf_sys::bpf_insn { code: u8::MAX, ..Default::default() };
         assert_eq!(load(&[nonsense]), Some(false));
         assert_eq!(has_atomics(), Some(true), "this test needs root, and Linux 5.12");
+        assert_eq!(missing_tracepoint(&["sched_switch"]), None);
+        assert_eq!(
+            missing_tracepoint(&["sched_switch", "no_such"]),
+            Some("no_such"),
+            "the types can be read"
+        );
     }
 }

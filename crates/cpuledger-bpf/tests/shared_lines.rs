@@ -8,7 +8,8 @@ use std::path::Path;
 /// The functions that may write `control`, and how often they do.
 const WRITERS: &[(&str, &str)] = &[
     ("list_slot_apart", "when a CPU goes offline"),
-    ("next_place", "once in CPULEDGER_LIST_BATCH first runs"),
+    ("list_waiter_apart", "when the kernel has hidden the end of a task"),
+    ("next_place", "once in CPULEDGER_LIST_BATCH first runs, or first waits"),
     ("note_free_count", "when slots begin or cease to be low"),
     ("read_cut", "when a cut was published too late"),
     ("try_give_batch", "once in CPULEDGER_SLOT_BATCH slots"),
@@ -19,7 +20,9 @@ const WRITERS: &[(&str, &str)] = &[
 fn writes_control(line: &str) -> bool {
     let line = line.split("/*").next().unwrap_or(line);
     let is_assigned = line.trim_start().starts_with("control.") && line.contains('=') && !line.contains("==");
-    is_assigned || line.contains("__sync_") && (line.contains("&control.") || line.contains("(place,"))
+    is_assigned
+        || line.contains("__sync_")
+            && (line.contains("&control.") || line.contains("(place,") || line.contains("(reserved,"))
 }
 
 /// Where `control` is written, by function: a definition begins in the first column and has a parameter list.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use cpuledger_model::interval::{Divided, Exited, Interval, Row};
-use cpuledger_model::{Boottime, Pid, Task, TaskId, Tid};
+use cpuledger_model::{Boottime, Pid, States, Task, TaskId, Tid};
 use cpuledger_proc::escape::escaped;
 
 /// Lines of descent that are told apart; the others are one.
@@ -22,6 +22,10 @@ pub struct Used {
     pub cpu_ns: u64,
     /// They were runnable, and waited for a CPU.
     pub waiting_ns: u64,
+    /// They waited without being interruptible, for I/O or anything else.
+    pub blocked_ns: u64,
+    /// The part of that in which they waited for I/O.
+    pub io_wait_ns: u64,
     /// The longest life of one.
     pub longest_ns: u64,
 }
@@ -31,7 +35,17 @@ impl Used {
         self.processes += other.processes;
         self.cpu_ns += other.cpu_ns;
         self.waiting_ns += other.waiting_ns;
+        self.blocked_ns += other.blocked_ns;
+        self.io_wait_ns += other.io_wait_ns;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+
+    /// Adds what was done off the CPU, where that is known.
+    fn add_states(&mut self, states: Option<States>) {
+        let states = states.unwrap_or_default();
+        self.waiting_ns += states.runqueue_wait_ns;
+        self.blocked_ns += states.blocked_ns;
+        self.io_wait_ns += states.io_wait_ns;
     }
 }
 
@@ -203,7 +217,7 @@ impl Descent {
         member.comm = escaped(task.comm.as_bytes());
         learn(Subject::Living(task), &mut member.places);
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
-        member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
+        member.used.add_states(usage.states);
         member.split_ns = [task.user_ns + task.children_user_ns, task.system_ns + task.children_system_ns];
         self.add_divided(&usage.divided());
     }
@@ -224,7 +238,7 @@ impl Descent {
         let Some(member) = self.members.get_mut(id) else { return false };
         for record in records {
             member.used.cpu_ns += record.cpu_ns;
-            member.used.waiting_ns += record.states.map_or(0, |states| states.runqueue_wait_ns);
+            member.used.add_states(record.states);
             member.used.longest_ns = member.used.longest_ns.max(record.exit.lifetime_ns);
             learn(Subject::Dead(record), &mut member.places);
             if record.exit.task == *id || member.comm.is_empty() {

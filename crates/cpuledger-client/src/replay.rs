@@ -133,6 +133,12 @@ impl Replay {
         Some(self.recording.before_end_ns(spot.place)?.saturating_add(length_ns))
     }
 
+    /// The machine that was recorded, by its name; `None`: that is not known.
+    pub fn host(&self) -> Option<Vec<u8>> {
+        let header = self.recording.segments().find_map(|(_, segment)| segment.header())?;
+        Some(header.host.clone()).filter(|host| !host.is_empty())
+    }
+
     /// Number of files.
     pub fn segments(&self) -> usize {
         self.recording.segments().count()

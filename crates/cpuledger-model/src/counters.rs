@@ -71,6 +71,15 @@ macro_rules! counters {
                 $(row.$member = self.$member;)*
             }
 
+            /// Makes the one of that field known; nothing happens to what is no counter.
+            pub fn set(&mut self, field: Field, value: u64) {
+                match field {
+                    $(Field::$field => self.$member = value,)*
+                    _ => return,
+                }
+                self.known = self.known.union(FieldSet::of(&[field]));
+            }
+
             /// The one of that field: [`Value::Absent`] where it is not known, or is no counter.
             pub fn value(&self, field: Field) -> Value<'static> {
                 match field {

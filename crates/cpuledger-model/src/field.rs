@@ -34,8 +34,8 @@ pub enum Unit {
     Bytes,
 }
 
-/// Which part of a record of the kernel half has the field: what a walk has to read for it. All but `Basic` and `Delays` are bits of
-/// `enum cpuledger_read_group` in abi.h.
+/// Which part of a record of the kernel half has the field: what a walk has to read for it. All but `Basic`, `Delays` and those of
+/// accounts are bits of `enum cpuledger_read_group` in abi.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
@@ -60,6 +60,12 @@ pub enum Group {
     Cgroup,
     /// Names of kernel threads beyond comm.
     Name,
+    /// What no record has, as the ledger counts it itself while the account [`crate::accounts::Account::Blame`] is kept.
+    Blame,
+    /// Likewise, of [`crate::accounts::Account::Disk`].
+    Disk,
+    /// Likewise, of [`crate::accounts::Account::Network`].
+    Network,
 }
 
 /// One row of the table.
@@ -103,6 +109,10 @@ macro_rules! fields {
         pub const GUARDED: FieldSet =
             FieldSet::from_bits(0 $(| fields!(@guarded $guard) << Field::$name as u8)*);
 
+        /// What only a ledger counts, while the account is kept that it belongs to ([`crate::accounts::Account`]).
+        pub const OF_ACCOUNTS: FieldSet =
+            FieldSet::from_bits(0 $(| fields!(@of_account $group) << Field::$name as u8)*);
+
         /// `FIELDS.len()` where a constant is needed.
         const FIELDS_COUNT: u32 = Field::ALL.len() as u32;
 
@@ -123,6 +133,10 @@ macro_rules! fields {
     (@cumulative) => { false };
     (@guarded Open) => { 0 };
     (@guarded Guarded) => { 1 };
+    (@of_account Blame) => { 1 };
+    (@of_account Disk) => { 1 };
+    (@of_account Network) => { 1 };
+    (@of_account $other:ident) => { 0 };
 }
 
 field_table!(fields!);
@@ -241,7 +255,7 @@ pub const USAGE: FieldSet = FieldSet::of(&[
     Field::InvoluntarySwitches,
 ]);
 
-const _: () = assert!(FIELDS_COUNT < 64, "FieldSet holds 64 fields");
+const _: () = assert!(FIELDS_COUNT < 128, "FieldSet holds 128 fields");
 
 #[cfg(test)]
 mod tests {

@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct FieldSet(u64);
+pub struct FieldSet(u128);
 
 impl FieldSet {
     /// No field.
     pub const EMPTY: FieldSet = FieldSet(0);
 
-    pub(crate) const fn from_bits(bits: u64) -> FieldSet {
+    pub(crate) const fn from_bits(bits: u128) -> FieldSet {
         FieldSet(bits)
     }
 
     /// A number that no other set has, for keys.
-    pub const fn number(self) -> u64 {
+    pub const fn number(self) -> u128 {
         self.0
     }
 
-    pub(crate) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u128 {
         self.0
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::boottime::Boottime;
 use crate::buffer::emptied;
 use crate::counters::Counters;
+use crate::disk::{DiskTotals, DiskUse, Disks, Requests};
 use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::field::{Field, Value};
@@ -16,6 +17,8 @@ use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
+use crate::traffic::{LastTraffic, NetworkTotals};
+use crate::waits::WaitTotals;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -264,6 +267,8 @@ pub struct Exited {
     pub accounting_start: Option<Boottime>,
     /// Whether no thread of its process is left; `None` where the source does not tell it of each death.
     pub ends_process: Option<bool>,
+    /// What it has sent and received in its last interval.
+    pub traffic: LastTraffic,
 }
 
 impl Exited {
@@ -449,6 +454,14 @@ pub struct Interval {
     /// CPU time of the processes that the kernel hides, by their own clocks: it is in the rows of others and in [`Interval::idle_ns`]. `None`
     /// where it is not told.
     pub hidden_cpu_ns: Option<u64>,
+    /// Who waited for a CPU because of whom.
+    pub waits: WaitTotals,
+    /// What all sockets have sent and received.
+    pub network: NetworkTotals,
+    /// What all disks did.
+    pub disk_totals: DiskTotals,
+    /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame, which has the totals alone.
+    pub disks: Option<Disks>,
     /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
     pub off_fault_ns: u64,
     /// The frame that it came in, or that was made of it: whoever wants its bytes need not make another. `None`: there is none, or it has been changed
@@ -479,6 +492,22 @@ impl Interval {
             from_procfs: snapshot.from_procfs.clone(),
             processes,
             ..Interval::default()
+        }
+    }
+
+    /// Adds to what is unattributed what was booked to a task of which there is no row.
+    pub fn lose_booked(&mut self, booked: &Counters) {
+        self.waits.lose_row(booked.wait_suffered_ns, booked.wait_caused_ns);
+        self.network.lose_row(booked);
+        if let Some(disks) = &mut self.disks {
+            let Counters { disk_reads, disk_read_bytes, disk_read_ns, .. } = *booked;
+            let Counters { disk_writes, disk_written_bytes, disk_write_ns, .. } = *booked;
+            disks.forgotten.add(&DiskUse {
+                reads: Requests { count: disk_reads, bytes: disk_read_bytes, ns: disk_read_ns },
+                writes: Requests { count: disk_writes, bytes: disk_written_bytes, ns: disk_write_ns },
+                discards: Requests::default(),
+            });
+            self.disk_totals = DiskTotals::of(disks);
         }
     }
 
@@ -561,6 +590,10 @@ impl Interval {
             missed_exits: _,
             missed_switches: _,
             hidden_cpu_ns: _,
+            waits: _,
+            network: _,
+            disk_totals: _,
+            disks: _,
             off_fault_ns: _,
             frame: _,
         } = std::mem::take(self);
@@ -610,6 +643,10 @@ mod tests {
             missed_exits: 12,
             missed_switches: Some(13),
             hidden_cpu_ns: Some(14),
+            waits: WaitTotals::NOTHING,
+            network: NetworkTotals::NOTHING,
+            disk_totals: DiskTotals::of(&Disks::default()),
+            disks: Some(Disks::default()),
             off_fault_ns: 14,
             frame: Some(Arc::default()),
         }

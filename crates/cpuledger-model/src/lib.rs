@@ -20,9 +20,12 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod accounts;
 pub mod boottime;
 pub mod buffer;
 pub mod counters;
+pub mod dimension;
+pub mod disk;
 pub mod exit;
 pub mod field;
 mod field_set;
@@ -34,8 +37,12 @@ pub mod snapshot;
 pub mod source_kind;
 pub mod states;
 pub mod task;
+pub mod traffic;
+pub mod waits;
 
+pub use accounts::{Account, Accounts};
 pub use boottime::{Boottime, TICK_NS};
+pub use dimension::Dimension;
 pub use field::{Field, FieldSet, Value};
 pub use interval::{Interval, Row, Usage};
 pub use snapshot::{Request, Scope, Snapshot};

@@ -67,6 +67,16 @@ struct Kept {
     gone: Option<Instant>,
 }
 
+/// Whether there is memory for the stacks of a thread, of which it has two. Without room for the second, its start ends the program.
+fn has_room() -> bool {
+    const BYTES: usize = 4 << 20;
+    let mut room: Vec<u8> = Vec::new();
+    let has_room = room.try_reserve_exact(BYTES).is_ok();
+    // Otherwise the compiler takes the allocation for one that nobody needs.
+    std::hint::black_box(&room);
+    has_room
+}
+
 impl Watch {
     /// That of this process; `None`: this machine has no cgroups, or they cannot be watched.
     pub fn shared() -> Option<Arc<Watch>> {
@@ -92,6 +102,9 @@ impl Watch {
                 watcher.run();
             }
         };
+        if !has_room() {
+            return None;
+        }
         thread::Builder::new().name("cgroups".into()).spawn(run).ok()?;
         Some(watch)
     }

@@ -56,7 +56,7 @@ fn calls_are_answered_with_descriptors() {
     assert!(matches!(refused, ClientError::Refused(Refusal::UpgradeNeeded)), "{refused}");
 
     let refused =
-        client.subscribe(&Subscribe { interval_ns: Some(1), audience: None }).expect_err("too short");
+        client.subscribe(&Subscribe { interval_ns: Some(1), ..Subscribe::default() }).expect_err("too short");
     assert!(
         matches!(
             &refused,

@@ -30,9 +30,9 @@ pub mod support;
 pub use attribution::difference::Books;
 pub use cpuledger_client::{balance, clock, stop};
 pub use cpuledger_model::{
-    Boottime, Comm, Field, FieldSet, Guard, Interval, Lived, OffTasks, Pid, Request, Row, Scope, Snapshot,
-    SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, counters, field, framing, interval,
-    snapshot, task,
+    Account, Accounts, Boottime, Comm, Field, FieldSet, Guard, Interval, Lived, OffTasks, Pid, Request, Row,
+    Scope, Snapshot, SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, accounts, counters, field,
+    framing, interval, snapshot, task,
 };
 pub use error::Error;
 pub use intervals::Intervals;

@@ -7,6 +7,7 @@ mod rules;
 
 use std::time::Duration;
 
+use cpuledger_model::accounts::{Account, Accounts};
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
@@ -39,6 +40,21 @@ pub struct Report {
     pub costs: Option<Costs>,
     /// Best first.
     pub sources: Vec<SourceReport>,
+    /// What a ledger may keep besides CPU time.
+    pub accounts: Vec<AccountReport>,
+}
+
+/// One account.
+#[derive(Debug, Clone, Serialize)]
+pub struct AccountReport {
+    /// Its name.
+    pub account: &'static str,
+    /// Whether this kernel has what it needs.
+    pub possible: bool,
+    /// One sentence on that.
+    pub reason: String,
+    /// Whether the service keeps it at present; `None`: there is no service.
+    pub kept_by_service: Option<bool>,
 }
 
 /// What a reader of the report wants to know of the machine.
@@ -168,11 +184,12 @@ const LOOK_AHEAD: Duration = Duration::from_secs(2);
 /// Looks at the machine and tries each source once.
 pub fn examine() -> Report {
     let activity = Activity::observe(LOOK);
+    let mut kept = None;
     let sources: Vec<SourceReport> = SourceKind::ALL
         .into_iter()
         .map(|kind| {
             let (facts, attempt) = match kind {
-                SourceKind::Service => return report_service(),
+                SourceKind::Service => return report_service(&mut kept),
                 SourceKind::Ledger => return report_ledger(),
                 SourceKind::Walk => (facts::of_walk(), try_walk()),
                 SourceKind::Netlink => return report_netlink(),
@@ -189,7 +206,23 @@ pub fn examine() -> Report {
         .collect();
     let sources: Vec<SourceReport> = sources.into_iter().map(SourceReport::with_own_file).collect();
     let costs = activity.and_then(|activity| costs_of(&sources, activity));
-    Report { machine: machine_facts(), auto: auto_of(&sources, costs.as_ref()), costs, sources }
+    let auto = auto_of(&sources, costs.as_ref());
+    let accounts = Account::ALL.into_iter().map(|account| report_account(account, kept)).collect();
+    Report { machine: machine_facts(), auto, costs, sources, accounts }
+}
+
+/// `kept` is what the service keeps.
+fn report_account(account: Account, kept: Option<Accounts>) -> AccountReport {
+    let lacks = ledger::lacks(account);
+    AccountReport {
+        account: account.name(),
+        possible: lacks.is_none(),
+        reason: match lacks {
+            None => "this kernel has what it needs".to_owned(),
+            Some(error) => error.to_string(),
+        },
+        kept_by_service: kept.map(|kept| kept.contains(account)),
+    }
 }
 
 /// What both would cost, where both can be had.
@@ -259,9 +292,10 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
     })
 }
 
-fn report_service() -> SourceReport {
+/// `kept` becomes what it keeps besides CPU time.
+fn report_service(kept: &mut Option<Accounts>) -> SourceReport {
     let facts = facts::of_service(listens());
-    let (attempt, unbalanced) = with_rest(try_service());
+    let (attempt, unbalanced) = with_rest(try_service(kept));
     let mut report = report(SourceKind::Service, facts, attempt);
     report.reason.push_str(&balance_of(unbalanced));
     SourceReport { unbalanced_intervals: unbalanced, ..report }
@@ -280,11 +314,13 @@ fn balance_of(unbalanced: Option<u64>) -> String {
 }
 
 /// The attempt, and how many intervals of the service did not balance.
-fn try_service() -> Result<(Attempt, Option<u64>), Error> {
+fn try_service(kept: &mut Option<Accounts>) -> Result<(Attempt, Option<u64>), Error> {
     let begin_ns = machine::monotonic_ns();
     // Intervals have limits of their own.
-    let books = ServiceLedger::open(u64::try_from(LOOK_AHEAD.as_nanos()).unwrap_or(u64::MAX))?;
+    let books =
+        ServiceLedger::open(u64::try_from(LOOK_AHEAD.as_nanos()).unwrap_or(u64::MAX), Accounts::NONE)?;
     let unbalanced = books.unbalanced_intervals();
+    *kept = Some(books.kept());
     drop(books);
     let mut service = ServiceListing::open()?;
     let opened_ns = machine::monotonic_ns();

@@ -7,7 +7,7 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use cpuledger::field::{FIELDS, Group};
+use cpuledger::field::{DELAYS, FIELDS, Group, OF_ACCOUNTS};
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
@@ -179,15 +179,21 @@ fn missing(compared: &BTreeSet<Field>) -> Vec<&'static str> {
 }
 
 /// What no walk tells, and what /proc does not tell (`Unsaid` in the oracle).
-const NOT_COMPARED: [&str; 2] = ["block_io_delay_ns", "swap_in_delay_ns"];
+fn not_compared() -> Vec<&'static str> {
+    keys(&DELAYS.union(OF_ACCOUNTS).iter().collect())
+}
 
 #[test]
 fn walk_in_one_call_agrees_with_procfs_root() {
     let mut walk =
         Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7");
     let (processes, tasks) = bracket(&mut walk);
-    assert_eq!(missing(&processes), NOT_COMPARED, "every other field of the table is compared for processes");
-    assert_eq!(missing(&tasks), NOT_COMPARED, "every other field of the table is compared for tasks");
+    assert_eq!(
+        missing(&processes),
+        not_compared(),
+        "every other field of the table is compared for processes"
+    );
+    assert_eq!(missing(&tasks), not_compared(), "every other field of the table is compared for tasks");
 }
 
 #[test]
@@ -195,8 +201,12 @@ fn walk_by_iterator_agrees_with_procfs_root() {
     let mut walk =
         Walk::open_mechanism(Mechanism::Iterator).expect("the iterator loads; it needs root and Linux 5.8");
     let (processes, tasks) = bracket(&mut walk);
-    assert_eq!(missing(&processes), NOT_COMPARED, "every other field of the table is compared for processes");
-    assert_eq!(missing(&tasks), NOT_COMPARED, "every other field of the table is compared for tasks");
+    assert_eq!(
+        missing(&processes),
+        not_compared(),
+        "every other field of the table is compared for processes"
+    );
+    assert_eq!(missing(&tasks), not_compared(), "every other field of the table is compared for tasks");
 }
 
 #[test]
@@ -218,8 +228,7 @@ fn netlink_agrees_with_procfs_root() {
     let (processes, tasks) = bracket_but(&mut netlink, |kind, field| {
         ESTIMATES.contains(field) || (field == Field::Comm && kind == KERNEL_THREAD)
     });
-    let delays = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
-    let claimed = netlink.fields().without(delays).without(ESTIMATES);
+    let claimed = netlink.fields().without(DELAYS).without(ESTIMATES);
     let claimed: BTreeSet<Field> = claimed.iter().collect();
     assert_eq!(keys(&tasks), keys(&claimed), "every field that the source claims is compared");
     assert!(processes.is_subset(&claimed));

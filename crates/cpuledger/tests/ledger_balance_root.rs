@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use books::{Books, forks, is_full};
 use cpuledger::interval::{Row, Unattributed};
 use cpuledger::source::ledger::{Ledger, Lost, Options, Wanted};
-use cpuledger::{FieldSet, Interval};
+use cpuledger::{Account, Accounts, FieldSet, Interval};
 use cpuledger_load::not_run::MAY_UNPLUG;
 use cpuledger_load::scene::alone;
 use cpuledger_load::{
@@ -135,7 +135,8 @@ impl Faults {
 
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
-    let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+    let options = Options { accounts: Accounts::of(&[Account::Blame]), ..Options::default() };
+    let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let load = load();
     let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
@@ -161,6 +162,14 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
         let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");
+        assert_eq!(
+            interval.waits.imbalance_ns(),
+            Some(0),
+            "{name}, interval {intervals}: {:?}",
+            interval.waits
+        );
+        let caused_ns = interval.processes.iter().map(|row| row.usage.growth.wait_caused_ns).sum();
+        assert_eq!(interval.waits.tasks_ns, Some(caused_ns), "{name}, interval {intervals}");
         let lost = ledger.lost();
         // What is short at the beginning of an interval may have been counted at the end of the one before.
         let is_short = want_of_slots(&lost) > want_of_slots(&before_last);

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::object;
 use crate::probe;
 
+use super::blame;
 use super::clock;
 use super::cut::{self, Book};
 use super::entry::Entry;
@@ -48,6 +49,9 @@ pub(super) const HOTPLUG_HOOK: &str = "on_hotplug";
 pub(super) const MAPS: [&str; 7] =
     [".data.control", "cpus", "slots", "slot_rests", "slot_offs", "listed", "tid_index"];
 
+/// The constant that says whether to keep who waits because of whom.
+const WANTS_BLAME: &str = ".rodata.blame";
+
 /// How long an attachment waits at most for all online CPUs to come into the books. A timer needs 0.1 ms, but the CPU of a guest may get
 /// no time from its host: 54 ms were seen. The time of one that takes longer than this limit is unattributed until it comes.
 const ENTRY_LIMIT_NS: u64 = 500_000_000;
@@ -67,6 +71,7 @@ pub(super) struct SharedMaps {
     pub(super) offs: Shared<abi::cpuledger_slot_off>,
     pub(super) listed: Shared<u64>,
     pub(super) index: Shared<abi::cpuledger_bucket>,
+    pub(super) blame: Option<blame::Books>,
 }
 
 impl SharedMaps {
@@ -84,6 +89,10 @@ impl SharedMaps {
             offs: Shared::unmapped(map("slot_offs")?, options.slots)?,
             listed: Shared::new(map("listed")?, 2 * options.places(cpus))?,
             index: Shared::new(map("tid_index")?, options.buckets())?,
+            blame: options
+                .has_blame()
+                .then(|| blame::Books::of(parts, [options.slots, options.places(cpus)], cpus))
+                .transpose()?,
         })
     }
 }
@@ -109,16 +118,17 @@ impl Ledger {
         let cpus = cpus::cpu_ids()?;
         // What is needed of it is in the parts: the rest of its memory goes back.
         let mut object = load_what_is_taken(options, cpus)?;
-        let kept = MAPS.map(|name| parts::part(name, object::map(&object, name).as_fd()));
-        let kept = kept.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let kept = maps(options).map(|name| parts::part(name, object::map(&object, name).as_fd()));
+        let kept = kept.collect::<Result<Vec<_>, _>>()?;
         let mut ledger =
             Ledger::prepare(SharedMaps::of(&kept, options, cpus)?, options, cpus, Online::open());
         ledger.parts = kept;
         let before_ns = clock::now_ns();
         ledger.watch_cpus(&mut object);
-        ledger.parts.extend(attach_hooks(&mut object)?);
+        ledger.parts.extend(attach_hooks(&mut object, options)?);
         ledger.enter_cpus(&mut object);
         ledger.check_clock(before_ns)?;
+        ledger.keep(options.accounts);
         ledger.close_interval(0)?;
         Ok(ledger)
     }
@@ -132,7 +142,7 @@ impl Ledger {
 
     /// The reader's half of one, which knows no interval yet.
     pub(super) fn of(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
-        let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index } = shared;
+        let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index, blame } = shared;
         Ledger {
             attached: Attached::default(),
             parts: Vec::new(),
@@ -163,6 +173,8 @@ impl Ledger {
             freed: Vec::new(),
             reserved: 0,
             off_fault_ns: 0,
+            accounts: super::accounts::Books::default(),
+            blame,
         }
     }
 
@@ -182,6 +194,9 @@ impl Ledger {
         half(offset_of!(abi::cpuledger_control, slot_batch))
             .store(self.options.slot_batch(cpus), Ordering::Relaxed);
         set(offset_of!(abi::cpuledger_control, interval), self.interval);
+        if let Some(blame) = &self.blame {
+            blame.prepare();
+        }
         let online = self.online.read(cpus as usize);
         self.books.extend((0..).zip(online).map(|(cpu, is_online)| Book::open(&self.cpus, cpu, is_online)));
     }
@@ -250,18 +265,25 @@ fn load_what_is_taken(options: Options, cpus: u32) -> Result<Object, Error> {
 
 fn load(options: Options, cpus: u32, hooks: Hooks) -> Result<Object, Error> {
     object::load("cpuledger_ledger", OBJECT, |open| {
-        resize(open, "cpus", cpus);
-        resize(open, "slots", options.slots);
-        resize(open, "slot_rests", options.slots);
-        resize(open, "slot_offs", options.slots);
-        resize(open, "listed", 2 * options.places(cpus));
-        resize(open, "tid_index", options.buckets());
-        set_off(open, options.off);
+        object::resize(open, "cpus", cpus);
+        object::resize(open, "slots", options.slots);
+        object::resize(open, "slot_rests", options.slots);
+        object::resize(open, "slot_offs", options.slots);
+        object::resize(open, "listed", 2 * options.places(cpus));
+        object::resize(open, "tid_index", options.buckets());
+        set_constant(open, WANTS_OFF, options.off);
+        set_constant(open, WANTS_BLAME, options.has_blame());
+        if options.has_blame() {
+            object::resize(open, "slot_blames", options.slots);
+            object::resize(open, "cpu_blames", cpus);
+            object::resize(open, "waiters", 2 * options.places(cpus));
+        }
         for mut program in open.progs_mut() {
             let is_wanted = match program.name().to_str() {
                 Some(HOTPLUG_HOOK) => hooks.watches_cpus,
                 Some(SWITCH_HOOK) => hooks.is_told_state,
                 Some(SWITCH_HOOK_OF_THREE) => !hooks.is_told_state,
+                Some(name) if blame::HOOKS.contains(&name) => options.has_blame(),
                 _ => true,
             };
             program.set_autoload(is_wanted);
@@ -270,28 +292,30 @@ fn load(options: Options, cpus: u32, hooks: Hooks) -> Result<Object, Error> {
     })
 }
 
-/// Says whether to keep what tasks do off the CPU.
-fn set_off(open: &mut OpenObject, is_wanted: bool) {
+/// Answers a question of the programs, once and for all; the name is a constant of this crate.
+fn set_constant(open: &mut OpenObject, name: &str, is_so: bool) {
     let mut map =
-        open.maps_mut().find(|map| map.name() == WANTS_OFF).expect("the embedded object defines this map");
-    map.set_initial_value(&u32::from(is_wanted).to_ne_bytes())
+        open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map");
+    map.set_initial_value(&u32::from(is_so).to_ne_bytes())
         .expect("a map that is not created yet takes a value of its size");
 }
 
-/// Sets the number of entries of a map that is not created yet; its name is a constant of this crate.
-fn resize(open: &mut OpenObject, name: &str, entries: u32) {
-    let mut map =
-        open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map");
-    map.set_max_entries(entries).expect("a map that is not created yet takes any size");
+/// The maps of such a ledger.
+pub(super) fn maps(options: Options) -> impl Iterator<Item = &'static str> {
+    MAPS.into_iter().chain(blame::MAPS.into_iter().filter(move |_| options.has_blame()))
 }
 
-fn attach_hooks(object: &mut Object) -> Result<Vec<(&'static str, OwnedFd)>, Error> {
-    HOOKS
-        .iter()
+/// Its hooks, but for the one that tells when a CPU goes offline, and those of other accounts.
+pub(super) fn hooks(options: Options) -> impl Iterator<Item = &'static str> {
+    HOOKS.into_iter().chain(blame::HOOKS.into_iter().filter(move |_| options.has_blame()))
+}
+
+fn attach_hooks(object: &mut Object, options: Options) -> Result<Vec<(&'static str, OwnedFd)>, Error> {
+    hooks(options)
         .map(|name| {
             // Of the two switch hooks one is loaded.
             let is_it = |program: &ProgramMut<'_>| {
-                program.name() == *name || *name == SWITCH_HOOK && is_switch_hook(program.name())
+                program.name() == name || name == SWITCH_HOOK && is_switch_hook(program.name())
             };
             let program = object.progs_mut().find(|program| is_it(program) && program.autoload());
             let link = program
@@ -319,7 +343,10 @@ mod tests {
         for watches_cpus in [true, false] {
             let hooks = Hooks { watches_cpus, is_told_state: false };
             let mut object = load(Options::default(), cpus, hooks).expect("it loads; it needs root");
-            assert_eq!(attach_hooks(&mut object).expect("they attach").len(), super::HOOKS.len());
+            assert_eq!(
+                attach_hooks(&mut object, Options::default()).expect("they attach").len(),
+                super::HOOKS.len()
+            );
         }
     }
 }

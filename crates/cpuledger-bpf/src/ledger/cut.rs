@@ -79,7 +79,7 @@
 //! Hooks need BPF atomics (Linux 5.12).
 
 use std::mem::offset_of;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::abi;
 use crate::error::Error;
@@ -90,11 +90,11 @@ use super::shared::Shared;
 /// How long before its instant a cut is published, so that every CPU sees it in time.
 const LEAD_NS: u64 = 200_000;
 /// A cut is confirmed only if it is at least this far ahead: further than the clocks of two CPUs differ.
-const MARGIN_NS: u64 = 20_000;
+pub(super) const MARGIN_NS: u64 = 20_000;
 /// Maximum number of attempts to publish a cut, when this thread is delayed each time; the lead doubles with each.
 const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
-const HOOK_LIMIT_NS: u64 = 5_000_000_000;
+pub(super) const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
@@ -300,6 +300,28 @@ fn wait_until_booked(
     while !is_booked(booked.load(Ordering::Acquire)) {
         if clock::now_ns() > limit {
             return Err(Error::Poisoned { what: format!("a switch on CPU {cpu} did not come to its end") });
+        }
+        clock::yield_now();
+    }
+    Ok(())
+}
+
+/// Waits for the hooks of an account that had begun on a CPU when it was closed: `entered` and `left` count those that have begun, and ended. One that
+/// begins later books to the next interval.
+///
+/// # Errors
+/// When one does not come to its end.
+pub(super) fn wait_for_hooks(of: &str, cpu: u32, [entered, left]: [&AtomicU64; 2]) -> Result<(), Error> {
+    let entered = entered.load(Ordering::SeqCst);
+    if left.load(Ordering::SeqCst) >= entered {
+        return Ok(());
+    }
+    let limit = clock::now_ns() + HOOK_LIMIT_NS;
+    while left.load(Ordering::SeqCst) < entered {
+        if clock::now_ns() > limit {
+            return Err(Error::Poisoned {
+                what: format!("a hook of {of} on CPU {cpu} did not come to its end"),
+            });
         }
         clock::yield_now();
     }

@@ -9,8 +9,10 @@ use crate::abi;
 
 use cpuledger_model::states::OffState;
 
+use super::booked::Booked;
 use super::off::Off;
 use super::shared::Shared;
+use super::waits::Waits;
 
 /// The time of one task in an interval.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +160,10 @@ pub struct Interval<'a> {
     /// What the time off the CPU of all tasks is off by, in nanoseconds: booked twice, or not booked although each switch was seen. It is 0,
     /// but where the clocks of two CPUs differ.
     pub off_fault_ns: u64,
+    /// What accounts have booked.
+    pub booked: &'a Booked,
+    /// Who has waited because of whom. `None`: that is not kept.
+    pub waits: Option<Waits<'a>>,
     /// The slots as they are now, after the cut.
     pub(super) slots: &'a Shared<abi::cpuledger_slot>,
 }

@@ -12,7 +12,7 @@ use crate::abi;
 use crate::cpus;
 use crate::error::Error;
 
-use super::attach::{HOOKS, HOTPLUG_HOOK, MAPS, OBJECT, SharedMaps};
+use super::attach::{HOTPLUG_HOOK, OBJECT, SharedMaps, hooks, maps};
 use super::cut::Book;
 use super::online::Online;
 use super::parts::{find, unattachable};
@@ -32,6 +32,9 @@ pub struct Memory {
     /// Slots of the dead that do not fill a batch.
     freed: Vec<u32>,
     reserved: u64,
+    /// Slots of tasks that waited for a CPU at the last cut, where that is kept.
+    #[serde(default)]
+    waiters: Vec<u32>,
 }
 
 /// A number that tells programs and layouts apart: a ledger goes on only with a reader for which it is the same. A program that was built by
@@ -59,6 +62,7 @@ impl Ledger {
             written: self.books.iter().map(|book| book.written()).collect(),
             freed: self.freed.clone(),
             reserved: self.reserved,
+            waiters: self.blame.as_ref().map_or_else(Vec::new, |blame| blame.waiters().to_vec()),
         })
     }
 
@@ -67,16 +71,15 @@ impl Ledger {
     /// # Errors
     /// When a part is missing, when what it remembers is not what the shared records say, or the kernel refuses to map them.
     pub fn adopt(memory: Memory, mut part: impl FnMut(&str) -> Option<OwnedFd>) -> Result<Ledger, Error> {
-        let Memory { options, is_watching_cpus, interval, start_ns, published_ns, written, freed, reserved } =
-            memory;
+        let Memory { options, is_watching_cpus, interval, start_ns, published_ns, written, .. } = memory;
+        let Memory { freed, reserved, waiters, .. } = memory;
         let cpus = cpus::cpu_ids()?;
         if !Options::possible_slots().contains(&options.slots) || written.len() != cpus as usize {
             return Err(unattachable("it was made for another machine"));
         }
-        let hooks = HOOKS.into_iter().chain(is_watching_cpus.then_some(HOTPLUG_HOOK));
-        let names = MAPS.into_iter().chain(hooks);
+        let names = maps(options).chain(hooks(options)).chain(is_watching_cpus.then_some(HOTPLUG_HOOK));
         let parts: Vec<_> = names.filter_map(|name| Some((name, part(name)?))).collect();
-        HOOKS.iter().try_for_each(|name| find(&parts, name).map(drop))?;
+        hooks(options).try_for_each(|name| find(&parts, name).map(drop))?;
         if is_watching_cpus {
             find(&parts, HOTPLUG_HOOK)?;
         }
@@ -84,7 +87,9 @@ impl Ledger {
         let running = ledger.control.word(0, offset_of!(abi::cpuledger_control, interval));
         let slots = ledger.control.half(0, offset_of!(abi::cpuledger_control, slots));
         let found = (running.load(Ordering::Acquire), slots.load(Ordering::Relaxed));
-        if found != (interval, options.slots) || freed.iter().any(|slot| *slot >= options.slots) {
+        if found != (interval, options.slots)
+            || freed.iter().chain(&waiters).any(|slot| *slot >= options.slots)
+        {
             return Err(unattachable("another process has read it since"));
         }
         ledger.parts = parts;
@@ -92,7 +97,12 @@ impl Ledger {
         ledger.books.extend(written.into_iter().map(Book::resume));
         (ledger.interval, ledger.start_ns, ledger.published_ns) = (interval, start_ns, published_ns);
         (ledger.freed, ledger.reserved) = (freed, reserved);
+        if let Some(blame) = &mut ledger.blame {
+            blame.resume(waiters);
+        }
         ledger.check_clock(start_ns)?;
+        // Their hooks have gone with the other process.
+        ledger.keep(options.accounts);
         Ok(ledger)
     }
 }

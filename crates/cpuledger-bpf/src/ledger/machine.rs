@@ -4,7 +4,9 @@
 //! hook, and the reader take turns on one thread. Each may lose its turn before any access to memory, for as long as the others need
 //! for hundreds of switches. So a seed tells all that happens, and what it finds can be run again.
 
+mod mutations;
 mod truth;
+mod waits;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -17,14 +19,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::AnyBitPattern;
 use cpuledger_load::not_run;
+use cpuledger_model::accounts::{Account, Accounts};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use super::attach::SharedMaps;
+use super::blame::Books;
 use super::online::Online;
 use super::shared::Shared;
 use super::turns::{self, Turns};
 use super::{Ledger, Options};
+use mutations::{MUTATIONS, Mutation};
 use truth::{Noted, Truth};
+use waits::Waits;
 
 use crate::abi;
 
@@ -64,6 +70,16 @@ struct Seen {
     /// Tasks whose states were compared, and how long those waited that did something else, too. The reader counts them.
     compared: u64,
     waited_ns: u64,
+    wakeups: u64,
+    /// Tasks that went from one queue to another.
+    pulls: u64,
+    /// Tasks whose blame was compared, waits that ended after a move, and how long all waited. The reader counts them.
+    blamed: u64,
+    moved: u64,
+    suffered_ns: u64,
+    /// The part of it because of interrupts, and of the hypervisor.
+    interrupts_ns: u64,
+    stolen_ns: u64,
 }
 
 /// `struct machine`.
@@ -132,6 +148,8 @@ struct Reader {
     has_one_clock: bool,
     /// What tasks did while they were on no CPU.
     truth: Truth,
+    /// Who waited because of whom.
+    waits: Waits,
     /// What was wrong.
     fault: Option<String>,
 }
@@ -161,13 +179,33 @@ impl Reader {
             let parity = self.ledger.interval & 1;
             let cut_ns = self.ledger.start_ns() + length_ns;
             let is_short = self.ledger.lost().is_short_of_slots();
+            let mut if_unfolded = None;
             let fault = match self.ledger.close_interval(cut_ns) {
                 Err(error) => Some(error.to_string()),
                 // What the first one holds begins before any clock.
-                Ok(_) if interval == 0 => None,
+                Ok(closed) if interval == 0 => {
+                    let turns = turns::take(None);
+                    let noted = (self.calls.truth)();
+                    self.truth.take(&noted);
+                    self.waits.take(noted.waits());
+                    self.truth.forget(closed.end_ns);
+                    // Likewise.
+                    let _ = self.waits.compare(&closed);
+                    turns::take(turns);
+                    None
+                }
                 Ok(closed) => {
                     let turns = turns::take(None);
-                    self.truth.take((self.calls.truth)());
+                    let noted = (self.calls.truth)();
+                    self.truth.take(&noted);
+                    self.waits.take(noted.waits());
+                    let blamed = match self.waits.compare(&closed) {
+                        Err(fault) => Some(fault),
+                        Ok(fault) => {
+                            if_unfolded = fault;
+                            None
+                        }
+                    };
                     let untrue = self.truth.compare(closed.tasks, closed.end_ns);
                     let untrue = untrue.or_else(|| self.truth.compare_newborn(closed.newborn, closed.end_ns));
                     // A task that had no slot for a while is told by what it did when it had one.
@@ -183,11 +221,12 @@ impl Reader {
                         0 if self.has_one_clock && closed.off_fault_ns > 0 => {
                             Some(format!("off the CPU: {} ns are wrong", closed.off_fault_ns))
                         }
-                        0 => untrue,
+                        0 => untrue.or(blamed),
                         imbalance_ns => Some(format!("balance: {imbalance_ns} ns are missing")),
                     }
                 }
             };
+            let fault = fault.or_else(|| if_unfolded.filter(|_| !self.ledger.lost().is_short_of_slots()));
             // Looking takes no turns.
             let turns = turns::take(None);
             let fault = fault.or_else(|| self.look(parity));
@@ -297,7 +336,8 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     };
     let plan = Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan };
     let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
-    let (machine, options) = (Machine::load(library), Options { slots, off: true });
+    let accounts = Accounts::of(&[Account::Blame]);
+    let (machine, options) = (Machine::load(library), Options { slots, accounts, ..Options::default() });
     let shared = SharedMaps {
         cpus: machine.share(0, plan.cpus),
         slots: machine.share(1, slots),
@@ -305,7 +345,13 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         listed: machine.share(3, 2 * options.places(plan.cpus)),
         index: machine.share(4, options.buckets()),
         offs: machine.share(5, slots),
-        control: machine.share(6, 1),
+        blame: Some(Books::new(
+            machine.share(6, slots),
+            machine.share(7, plan.cpus),
+            machine.share(8, 2 * options.places(plan.cpus)),
+            plan.cpus,
+        )),
+        control: machine.share(9, 1),
     };
     let mut ledger = Ledger::prepare(shared, options, plan.cpus, Online::unknown());
     // They stay as they are prepared: nothing asks the kernel's list.
@@ -320,6 +366,7 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         longest_ns,
         has_one_clock,
         truth: Truth::default(),
+        waits: Waits::default(),
         fault: None,
     };
     READER.set(&raw mut reader);
@@ -331,132 +378,17 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         newborn: reader.truth.newborn,
         compared: reader.truth.compared,
         waited_ns: reader.truth.waited_ns,
+        blamed: reader.waits.tasks,
+        moved: reader.waits.moved,
+        suffered_ns: reader.waits.suffered_ns,
+        interrupts_ns: reader.waits.interrupts_ns,
+        stolen_ns: reader.waits.stolen_ns,
         ..machine.seen()
     };
     let shares = || Some(format!("{} switches to a task whose slot is another's", seen.shared_slots));
     let fault = reader.fault.or_else(|| shares().filter(|_| seen.shared_slots > 0));
     (seen, fault.map(|fault| format!("seed {seed}: {fault}; {slots} slots, {plan:?}, {seen:?}")))
 }
-
-/// A step of the hooks that is done otherwise: in which file, what is written there, and what instead.
-struct Mutation {
-    name: &'static str,
-    file: &'static str,
-    changes: &'static [(&'static str, &'static str)],
-}
-
-/// As it was until a run of `no_going_back_root` missed 0.8 s. A thread that had exec'd got the slot of the former leader, which had
-/// its last switch before it. So two CPUs wrote one slot.
-const SLOT_OF_FORMER_LEADER: Mutation = Mutation {
-    name: "the slot of the former leader is found by pid and start",
-    file: "ledger.bpf.c",
-    changes: &[(
-        "first = find_slot_of(slot->tid, slot->task);",
-        "first = find_leader(leader->tgid, leader->start_boottime);",
-    )],
-};
-
-const MUTATIONS: &[Mutation] = &[
-    SLOT_OF_FORMER_LEADER,
-    Mutation {
-        name: "the target of a fold is not listed",
-        file: "ledger.bpf.c",
-        changes: &[("\tlist_slot(into, interval);\n", "")],
-    },
-    Mutation {
-        name: "the slot of a leader is not listed for its threads",
-        file: "ledger.bpf.c",
-        changes: &[("\t\tlist_slot(number, segment->interval);\n", "")],
-    },
-    Mutation {
-        name: "the dead are folded after the cut, too",
-        file: "ledger.bpf.c",
-        changes: &[("control.is_low && !ends_after_cut(segment)", "control.is_low")],
-    },
-    Mutation {
-        name: "the time that is folded is not added atomically",
-        file: "ledger.bpf.c",
-        changes: &[(
-            "__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));",
-            "to[parity & 1] += __sync_lock_test_and_set(&from[parity & 1], 0);",
-        )],
-    },
-    Mutation {
-        name: "a switch is told as booked before it is",
-        file: "ledger.bpf.c",
-        changes: &[(
-            "\tcpu->switches++;\n",
-            "\tcpu->switches++;\n\t__sync_lock_test_and_set(&cpu->booked, fresh);\n",
-        )],
-    },
-    Mutation {
-        name: "two CPUs may take a slot that collects out of the index",
-        file: "ledger.bpf.c",
-        changes: &[(
-            "if (into && index_remove(slot->pid, into))",
-            "if (into && (index_remove(slot->pid, into), true))",
-        )],
-    },
-    Mutation {
-        name: "what a task did at the cut is not left for the reader",
-        file: "off.bpf.h",
-        changes: &[("\t\t\tnote_at_cut(off, interval, off_word(wait_ns, state));\n", "\t\t\t;\n")],
-    },
-    Mutation {
-        name: "what a task did at the cut is left after it is overwritten",
-        file: "off.bpf.h",
-        changes: &[("\tif (now_ns >= cut_ns) {\n", "\toff->off = 0;\n\tif (now_ns >= cut_ns) {\n")],
-    },
-    Mutation {
-        name: "time off the CPU is booked in an interval that is over",
-        file: "off.bpf.h",
-        changes: &[("\tif (now_ns >= cut_ns) {\n", "\tif (0) {\n")],
-    },
-    Mutation {
-        name: "what a folded task did stays in its slot",
-        file: "ledger.bpf.c",
-        changes: &[("\tclear_off(number, interval);\n\tslot->tid = 0;\n", "\tslot->tid = 0;\n")],
-    },
-    Mutation {
-        name: "the wait for a CPU is booked as what was done before it",
-        file: "off.bpf.h",
-        changes: &[(
-            "book_off(off, CPULEDGER_OFF_WAITS, interval, now_ns - wait_ns);",
-            "book_off(off, state, interval, now_ns - wait_ns);",
-        )],
-    },
-    Mutation {
-        name: "what a task has waited before it left is not known",
-        file: "off.bpf.h",
-        changes: &[("\toff->run_delay_ns = run_delay(task);\n", "")],
-    },
-    Mutation {
-        name: "a task that is preempted is taken for one that sleeps",
-        file: "off.bpf.h",
-        changes: &[(
-            "? CPULEDGER_OFF_WAITS :                \\\n",
-            "? CPULEDGER_OFF_SLEEPS :                \\\n",
-        )],
-    },
-    Mutation {
-        name: "a task that was forked is taken for one that sleeps",
-        file: "ledger.bpf.c",
-        changes: &[(
-            "CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_WAITS",
-            "CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS",
-        )],
-    },
-    Mutation {
-        name: "a task comes onto a CPU before it has left another",
-        file: "off.bpf.h",
-        changes: &[("return since_ns > instant_ns ? since_ns : instant_ns;", "return instant_ns;")],
-    },
-    Mutation {
-        name: "the start of an interval is not respected",
-        file: "off.bpf.h",
-        changes: &[("from_ns = interval_start(interval);", "from_ns = 0;")],
-    },
-];
 
 /// The machine with these hooks, in a directory of its own.
 struct Library {
@@ -559,10 +491,20 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
         all.off_ns += seen.off_ns;
         all.newborn += seen.newborn;
         all.waited_ns += seen.waited_ns;
+        all.wakeups += seen.wakeups;
+        all.pulls += seen.pulls;
+        all.blamed += seen.blamed;
+        all.moved += seen.moved;
+        all.suffered_ns += seen.suffered_ns;
+        all.interrupts_ns += seen.interrupts_ns;
+        all.stolen_ns += seen.stolen_ns;
     }
     assert!(all.newborn > 50, "{all:?}");
-    assert!(all.lag_ns > 1_000_000 && all.off_ns < all.lag_ns / 4, "{all:?}");
+    assert!(all.lag_ns > 1_000_000 && all.off_ns < all.lag_ns / 3, "{all:?}");
     assert!(all.compared > 1_000 && all.waited_ns > 1_000_000, "{all:?}");
+    assert!(all.wakeups > 10_000 && all.pulls > 10_000 && all.moved > 10_000, "{all:?}");
+    assert!(all.blamed > 1_000 && all.suffered_ns > 1_000_000_000, "{all:?}");
+    assert!(all.interrupts_ns > 10_000_000 && all.stolen_ns > 10_000_000, "{all:?}");
     assert!(all.forks > 10_000 && all.execs > 1_000 && all.preempted_forks > 1_000, "{all:?}");
 }
 

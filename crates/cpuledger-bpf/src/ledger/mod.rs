@@ -5,23 +5,32 @@
 //! that it is down. While it is online and no hook has seen what runs there, its time is unattributed: before its first
 //! switch, or its entry by a timer (`entry`), and while it is taken down.
 
+mod accounts;
 mod attach;
 mod births;
+mod blame;
+mod booked;
 mod clock;
 mod cut;
+mod disk;
 mod entry;
 mod interval;
+mod keep;
 mod kept;
 #[cfg(test)]
 mod machine;
+mod network;
 mod off;
 mod online;
+mod options;
 mod owned;
 mod parts;
 mod shared;
 #[cfg(test)]
 mod turns;
+mod waiters;
 mod waiting;
+mod waits;
 mod watch;
 
 use std::collections::HashMap;
@@ -29,8 +38,7 @@ use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
-
+use cpuledger_model::accounts::Account;
 use cpuledger_model::states::OffState;
 
 use crate::abi;
@@ -43,80 +51,15 @@ use online::Online;
 use shared::{Shared, of_parity, take_word};
 use watch::Attached;
 
+pub use booked::{Booked, Rested};
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
+pub use keep::lacks;
 pub use kept::{Memory, layout};
 pub use off::{Off, OffTime};
+pub use options::Options;
 pub use owned::ledgers_of;
+pub use waits::{Blame, Waited, Waits};
 pub use watch::{Moment, Seen, Watch};
-
-/// How large a ledger shall be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// Tasks that can be told apart: those that have run since the ledger was attached and are alive, and those that died
-    /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`. Unless stated,
-    /// `CPULEDGER_DEFAULT_SLOTS`: as many as 16 MiB of locked memory hold.
-    pub slots: u32,
-    /// Whether to keep what tasks do while they are on no CPU.
-    pub off: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options::DEFAULT
-    }
-}
-
-const _: () = assert!(
-    Options::DEFAULT.locked_bytes(512) < 16 * 1024 * 1024,
-    "on 512 CPUs the default ledger locks 16 MiB or more: lower CPULEDGER_DEFAULT_SLOTS of abi.h"
-);
-
-impl Options {
-    const DEFAULT: Options = Options { slots: abi::CPULEDGER_DEFAULT_SLOTS, off: true };
-
-    /// The numbers of slots that a ledger can have.
-    pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
-        abi::CPULEDGER_MIN_SLOTS..=abi::CPULEDGER_MAX_SLOTS
-    }
-
-    /// Kernel memory that a ledger of this size locks, in bytes, on a machine whose CPUs have numbers below `cpu_ids`.
-    pub const fn locked_bytes(&self, cpu_ids: u32) -> u64 {
-        let of_slot = size_of::<abi::cpuledger_slot>()
-            + size_of::<abi::cpuledger_slot_rest>()
-            + size_of::<abi::cpuledger_slot_off>();
-        self.slots as u64 * of_slot as u64
-            + 2 * self.places(cpu_ids) as u64 * size_of::<u64>() as u64
-            + self.buckets() as u64 * size_of::<abi::cpuledger_bucket>() as u64
-            + cpu_ids as u64 * size_of::<abi::cpuledger_cpu>() as u64
-            + size_of::<abi::cpuledger_control>() as u64
-    }
-
-    /// Fewer free slots are few: the dead are folded.
-    fn low_slots(&self) -> u32 {
-        self.slots / abi::CPULEDGER_LOW_SLOTS_SHARE
-    }
-
-    /// Free slots that a CPU takes or gives back at once.
-    fn slot_batch(&self, possible_cpus: u32) -> u32 {
-        if self.slots < abi::CPULEDGER_LEAST_BATCHED_SLOTS {
-            return 1;
-        }
-        let most = self.slots / abi::CPULEDGER_BATCHED_SLOTS_SHARE / possible_cpus;
-        most.clamp(1, abi::CPULEDGER_SLOT_BATCH)
-    }
-
-    /// Places on the list of an interval: each CPU may leave a part of the last ones it has reserved, and most of those for the task
-    /// that had it when it went offline.
-    const fn places(&self, possible_cpus: u32) -> u32 {
-        let batch = abi::CPULEDGER_LIST_BATCH;
-        self.slots.next_multiple_of(batch) + 2 * possible_cpus * batch
-    }
-
-    /// Buckets of the index of tids: at most half of their entries are ever used.
-    const fn buckets(&self) -> u32 {
-        (2 * self.slots / abi::CPULEDGER_BUCKET_ENTRIES).next_power_of_two()
-    }
-}
 
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its
 /// [`Ledger::parts`].
@@ -163,6 +106,9 @@ pub struct Ledger {
     reserved: u64,
     /// As in [`Interval`].
     off_fault_ns: u64,
+    accounts: accounts::Books,
+    /// `None`: nobody wants to know who waits because of whom.
+    blame: Option<blame::Books>,
 }
 
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
@@ -289,10 +235,18 @@ impl Ledger {
         clock::sleep_until(cut_ns);
         self.map_slots()?;
         self.close_cpus(cut_ns)?;
+        self.accounts.close()?;
+        self.accounts.begin(self.interval)?;
+        if self.blame.is_some() {
+            self.accounts.booked.know(Account::Blame);
+        }
         self.take_births();
+        self.await_blame(cut_ns)?;
         // A switch that was under way may have made a slot for a task that the kernel had hidden.
         self.map_slots()?;
+        self.close_blame(cut_ns)?;
         let stray_ns = self.gather_tasks(cut_ns);
+        self.gather_blame();
         self.gather_births(cut_ns);
         self.gather_waiting(list_waiting(), cut_ns);
         let (number, start_ns) = (self.interval, self.start_ns);
@@ -310,6 +264,8 @@ impl Ledger {
             stray_ns,
             free_slots,
             off_fault_ns: self.off_fault_ns,
+            booked: &self.accounts.booked,
+            waits: self.blame.as_ref().map(blame::Books::waits),
             slots: &self.slots,
         })
     }
@@ -332,7 +288,9 @@ impl Ledger {
             .slots
             .map_up_to(end)
             .and_then(|()| self.rests.map_up_to(end))
-            .and_then(|()| self.offs.map_up_to(end));
+            .and_then(|()| self.offs.map_up_to(end))
+            .and_then(|()| self.accounts.map_up_to(end))
+            .and_then(|()| self.blame.as_mut().map_or(Ok(()), |blame| blame.map_up_to(end)));
         mapped.map_err(|error| Error::Poisoned { what: error.to_string() })
     }
 
@@ -444,6 +402,8 @@ impl Ledger {
         while let Some(&number) = self.unlisted.keys().next() {
             stray_ns += self.gather_task(number, None, cut_ns);
         }
+        let slots = &self.slots;
+        self.accounts.take_rest(self.interval, |number| slots.copy(number));
         self.free();
         stray_ns
     }
@@ -451,7 +411,12 @@ impl Ledger {
     /// How many places on the list of an interval are taken or reserved.
     fn places_taken(&self, interval: u64) -> u32 {
         let listed = offset_of!(abi::cpuledger_control, listed);
-        let count = self.control.word(0, of_parity(listed, interval)).load(Ordering::Acquire);
+        self.places_of(listed, interval)
+    }
+
+    /// Likewise of a list whose counters are at this place of the control record.
+    fn places_of(&self, counters: usize, interval: u64) -> u32 {
+        let count = self.control.word(0, of_parity(counters, interval)).load(Ordering::Acquire);
         count.min(u64::from(self.options.places(self.books.len() as u32))) as u32
     }
 
@@ -493,6 +458,7 @@ impl Ledger {
             && u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS == 0;
         let off = off.filter(|_| is_of_one_task);
         self.off_fault_ns += off_fault_ns.filter(|_| is_of_one_task).map_or(0, i64::unsigned_abs);
+        let blame = self.take_blame(number, slot.tid);
         let rest = |offset| self.rests.word(number, offset).load(Ordering::Acquire);
         let of_dead = [
             offset_of!(abi::cpuledger_slot_rest, cgroup_id),
@@ -509,15 +475,17 @@ impl Ledger {
             cgroup: if is_last { of_dead.map(rest) } else { [0; 2] },
             slot,
         };
-        if slot.tid == 0 {
-            return time.total_ns();
-        }
         // One that came onto a CPU, and no hook has seen how it left, has no time on it.
         let is_lost = || time.off.is_some_and(|off| off.at_cut == Some(OffState::Unseen));
-        if time.total_ns() > 0 || is_last || is_lost() {
+        let has_waited = blame.is_some_and(|blame| blame.is_some());
+        let is_told = slot.tid != 0 && (time.total_ns() > 0 || is_last || has_waited || is_lost());
+        let place = is_told.then_some(self.tasks.len());
+        self.accounts.take(number, &slot, self.interval, place);
+        self.accounts.booked.blame(place, blame);
+        if is_told {
             self.tasks.push(time);
         }
-        0
+        if slot.tid == 0 { time.total_ns() } else { 0 }
     }
 
     /// Reads and zeroes what the task of a slot did off the CPU in the closed interval, until `end_ns`.
@@ -619,8 +587,10 @@ impl Ledger {
     /// Hands the emptied accumulators to the interval after the running one.
     fn open_next(&mut self, cut_ns: u64) {
         let word = |offset| self.control.word(0, offset);
-        word(of_parity(offset_of!(abi::cpuledger_control, listed), self.interval))
-            .store(0, Ordering::Relaxed);
+        for list in [offset_of!(abi::cpuledger_control, listed), offset_of!(abi::cpuledger_control, waiting)]
+        {
+            word(of_parity(list, self.interval)).store(0, Ordering::Relaxed);
+        }
         self.interval += 1;
         self.start_ns = cut_ns;
         word(cut::place_of(self.interval)).store(0, Ordering::Relaxed);
@@ -637,20 +607,10 @@ fn listed_at(place: u32, parity: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::{Options, listed_at};
-    use crate::abi;
-
-    #[test]
-    fn batches_are_whole_on_large_machines_and_leave_small_ledgers_their_slots() {
-        let batch = |slots, cpus| Options { slots, off: true }.slot_batch(cpus);
-        assert_eq!(batch(Options::default().slots, 64), abi::CPULEDGER_SLOT_BATCH);
-        assert_eq!(batch(Options::default().slots, 1024), 2);
-        assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS, 2), abi::CPULEDGER_SLOT_BATCH);
-        assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS - 1, 2), 1);
-    }
 
     #[test]
     fn places_of_both_parities_fill_the_list_without_gap() {
-        let options = Options { slots: 100, off: true };
+        let options = Options { slots: 100, ..Options::default() };
         let places = options.places(3);
         let mut all: Vec<u32> =
             (0..places).flat_map(|place| [listed_at(place, 0), listed_at(place, 1)]).collect();

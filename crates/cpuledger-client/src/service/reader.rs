@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cpuledger_model::accounts::{Account, Accounts};
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
@@ -15,7 +16,7 @@ use cpuledger_model::task::{Pid, Task};
 use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::Reader;
-use cpuledger_service::varlink::{Info, Subscribe};
+use cpuledger_service::varlink::{Info, Subscribe, Subscription};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -73,6 +74,8 @@ pub struct ServiceLedger {
     is_without_thread: bool,
     gathering: Gathering,
     wanted_ns: u64,
+    /// What the service is asked to keep besides.
+    accounts: Accounts,
     /// The length of a frame, at most.
     frame_ns: u64,
     /// The shortest frame that the service grants.
@@ -91,6 +94,8 @@ pub struct ServiceLedger {
     is_patient: bool,
     /// Of those that the service has closed before.
     unbalanced_intervals: Option<u64>,
+    /// What it kept when it was asked first.
+    kept: Accounts,
     listing: Option<ServiceListing>,
     listed: Snapshot,
     /// What the frames of the last interval told of it besides; `None`: it had none.
@@ -98,13 +103,13 @@ pub struct ServiceLedger {
 }
 
 impl ServiceLedger {
-    /// Subscribes to intervals of that length. The first begins at once, or within the service's one that is running. No thread is
+    /// Subscribes to intervals of that length, and to these accounts. The first begins at once, or within the service's one that is running. No thread is
     /// started before [`ServiceLedger::take`] is called.
     ///
     /// # Errors
     /// When there is no service, it is not to be believed, or does not grant it.
-    pub fn open(wanted_ns: u64) -> Result<ServiceLedger, Error> {
-        ServiceLedger::open_with(socket_path(), wanted_ns, false)
+    pub fn open(wanted_ns: u64, accounts: Accounts) -> Result<ServiceLedger, Error> {
+        ServiceLedger::open_with(socket_path(), (wanted_ns, accounts), false)
     }
 
     /// The same for a library, of the service at that socket: no thread is ever started. [`ServiceLedger::wait_for_frame`] waits for the ring itself, and
@@ -113,7 +118,7 @@ impl ServiceLedger {
     /// # Errors
     /// As [`ServiceLedger::open`].
     pub fn open_without_thread(socket: &Path, wanted_ns: u64) -> Result<ServiceLedger, Error> {
-        ServiceLedger::open_with(socket.to_path_buf(), wanted_ns, true)
+        ServiceLedger::open_with(socket.to_path_buf(), (wanted_ns, Accounts::NONE), true)
     }
 
     /// From now on a thread may wait for the ring, beside [`ServiceLedger::descriptors`].
@@ -121,10 +126,16 @@ impl ServiceLedger {
         self.is_without_thread = false;
     }
 
-    fn open_with(path: PathBuf, wanted_ns: u64, is_without_thread: bool) -> Result<ServiceLedger, Error> {
+    fn open_with(
+        path: PathBuf,
+        (wanted_ns, accounts): (u64, Accounts),
+        is_without_thread: bool,
+    ) -> Result<ServiceLedger, Error> {
         let mut client = connect(&path, ANSWER)?;
         let info = client.info().map_err(unusable)?;
-        let (subscription, reader) = client.subscribe(&request(wanted_ns, &info)).map_err(unusable)?;
+        let wanted = request(wanted_ns, accounts, &info);
+        let (subscription, reader) = client.subscribe(&wanted).map_err(unusable)?;
+        check_accounts(accounts, &subscription)?;
         Ok(ServiceLedger {
             path,
             client,
@@ -133,6 +144,7 @@ impl ServiceLedger {
             is_without_thread,
             gathering: Gathering::default(),
             wanted_ns,
+            accounts,
             frame_ns: subscription.interval_ns.unsigned_abs(),
             shortest_ns: info.shortest_interval_ns.unsigned_abs(),
             heard: Instant::now(),
@@ -142,6 +154,12 @@ impl ServiceLedger {
             hurry: HURRY,
             is_patient: false,
             unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
+            // A newer one may keep more.
+            kept: info
+                .accounts
+                .iter()
+                .filter_map(|name| name.parse().ok())
+                .fold(Accounts::NONE, Accounts::with),
             listing: None,
             listed: Snapshot::default(),
             of: None,
@@ -151,6 +169,11 @@ impl ServiceLedger {
     /// Intervals since the service was started whose times do not add up. `None`: it does not tell.
     pub fn unbalanced_intervals(&self) -> Option<u64> {
         self.unbalanced_intervals
+    }
+
+    /// What the service kept besides CPU time before this one asked for anything.
+    pub fn kept(&self) -> Accounts {
+        self.kept
     }
 
     /// The next interval begins at `end_ns`, where that of another source has ended.
@@ -190,7 +213,23 @@ impl ServiceLedger {
             return Ok(());
         }
         let info = self.client.info().map_err(ended)?;
-        self.subscribe(&request(wanted_ns, &info)).map(drop)
+        self.subscribe(&request(wanted_ns, self.accounts, &info)).map(drop)
+    }
+
+    /// The accounts that the service shall keep for this reader from now on, and no others.
+    ///
+    /// # Errors
+    /// When the service does not grant it; then it goes on with those before. Or when it is gone.
+    pub fn set_accounts(&mut self, accounts: Accounts) -> Result<(), Error> {
+        if accounts == self.accounts {
+            return Ok(());
+        }
+        let info = self.client.info().map_err(unusable)?;
+        let (subscription, _) =
+            self.client.subscribe(&request(self.wanted_ns, accounts, &info)).map_err(unusable)?;
+        self.frame_ns = subscription.interval_ns.unsigned_abs();
+        self.accounts = accounts;
+        check_accounts(accounts, &subscription)
     }
 
     /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call, and without a thread.
@@ -357,7 +396,7 @@ impl ServiceLedger {
         loop {
             let mut client = connect(&self.path, RESTART).map_err(ended)?;
             let info = client.info();
-            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, &info))) {
+            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, self.accounts, &info))) {
                 Ok((subscription, mut reader)) => {
                     reader.resume_at(1);
                     self.frame_ns = subscription.interval_ns.unsigned_abs();
@@ -385,8 +424,7 @@ impl ServiceLedger {
                     self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
                 }
                 Arrival::Moved(next) => {
-                    let interval_ns = Some(self.frame_ns.cast_signed());
-                    match self.subscribe(&Subscribe { interval_ns, audience: None }) {
+                    match self.subscribe(&request_of(self.frame_ns, self.accounts)) {
                         Ok(mut reader) => {
                             reader.resume_at(next);
                             self.reader = Some(reader);
@@ -438,10 +476,8 @@ impl ServiceLedger {
     /// the frames that have come, and says what was waited for.
     fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
         let frame_ns = self.frame_ns;
-        let asks_for =
-            |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
         let mut look_at = Instant::now() + ANSWER;
-        let asked = self.subscribe(&asks_for(self.shortest_ns));
+        let asked = self.subscribe(&request_of(self.shortest_ns, self.accounts));
         if let Err(error) = &asked {
             self.look()?;
             // One that is only busy ends its interval as it would have done.
@@ -455,7 +491,7 @@ impl ServiceLedger {
             self.receive()?;
             if let Some(found) = done(&mut self.gathering) {
                 if asked.is_ok() {
-                    self.subscribe(&asks_for(frame_ns))?;
+                    self.subscribe(&request_of(frame_ns, self.accounts))?;
                 }
                 return Ok(found);
             }
@@ -473,13 +509,33 @@ impl ServiceLedger {
 }
 
 /// What to ask for, so that whole frames make up the wanted length.
-fn request(wanted_ns: u64, info: &Info) -> Subscribe {
+fn request(wanted_ns: u64, accounts: Accounts, info: &Info) -> Subscribe {
     let frame_ns = info.interval_ns.unsigned_abs().max(1);
     let shortest_ns = info.shortest_interval_ns.unsigned_abs();
     let is_multiple = wanted_ns.is_multiple_of(frame_ns);
     let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
-    let interval_ns = i64::try_from(part_ns.max(shortest_ns)).unwrap_or(i64::MAX);
-    Subscribe { interval_ns: Some(interval_ns), audience: None }
+    request_of(part_ns.max(shortest_ns), accounts)
+}
+
+/// A question for frames of that length, and for these accounts: it replaces the one before, so each has both.
+fn request_of(interval_ns: u64, accounts: Accounts) -> Subscribe {
+    let names = accounts.iter().map(|account| account.name().to_owned());
+    Subscribe {
+        interval_ns: Some(i64::try_from(interval_ns).unwrap_or(i64::MAX)),
+        audience: None,
+        accounts: (!accounts.is_empty()).then(|| names.collect()),
+    }
+}
+
+/// A service that knows no accounts passes over the question.
+fn check_accounts(wanted: Accounts, subscription: &Subscription) -> Result<(), Error> {
+    let is_kept = |account: Account| subscription.accounts.iter().any(|name| name == account.name());
+    match wanted.iter().find(|account| !is_kept(*account)) {
+        None => Ok(()),
+        Some(account) => Err(unusable(format!(
+            "it keeps no account of {account}, as it is of an older version; restart it"
+        ))),
+    }
 }
 
 /// Adds the rows that are not there yet, in the order of a snapshot.
@@ -505,9 +561,12 @@ mod tests {
             audiences: Vec::new(),
             recording: None,
             unbalanced_intervals: None,
+            accounts: Vec::new(),
+            possible_accounts: Vec::new(),
             source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
         };
-        let asked = |wanted_ns, interval_ns| request(wanted_ns, &info(interval_ns)).interval_ns;
+        let asked =
+            |wanted_ns, interval_ns| request(wanted_ns, Accounts::NONE, &info(interval_ns)).interval_ns;
         // A longer one keeps the service at its own interval.
         assert_eq!((asked(3_000, 1_000), asked(1_000, 1_000)), (Some(3_000), Some(1_000)));
         assert_eq!((asked(2_500, 1_000), asked(500, 1_000)), (Some(833), Some(500)));

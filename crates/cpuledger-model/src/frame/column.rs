@@ -236,6 +236,26 @@ macro_rules! with_figures {
         143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
         144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";
         146 HIDDEN_CPU_NS "hidden_cpu_ns" Unsigned Sum "CPU time of processes that the kernel hides: it is in the rows of others, or idle.";
+        160 SENT_BYTES "sent_bytes" Unsigned Sum "Bytes that all sockets have sent, Unix sockets too.";
+        161 RECEIVED_BYTES "received_bytes" Unsigned Sum "Bytes that all sockets have received, likewise.";
+        162 UNATTRIBUTED_SENT_BYTES "unattributed_sent_bytes" Unsigned Sum "Of the bytes sent: those in no row, as their task had no slot, or was folded.";
+        163 UNATTRIBUTED_RECEIVED_BYTES "unattributed_received_bytes" Unsigned Sum "Of the bytes received: likewise.";
+        164 ENDED_READS "ended_reads" Unsigned Sum "Read requests that disks have ended.";
+        165 ENDED_READ_BYTES "ended_read_bytes" Unsigned Sum "Bytes of these.";
+        166 ENDED_READ_NS "ended_read_ns" Unsigned Sum "Time of these from the call to the end, summed.";
+        167 ENDED_WRITES "ended_writes" Unsigned Sum "Write requests that disks have ended.";
+        168 ENDED_WRITTEN_BYTES "ended_written_bytes" Unsigned Sum "Bytes of these.";
+        169 ENDED_WRITE_NS "ended_write_ns" Unsigned Sum "Time of these, likewise.";
+        170 UNATTRIBUTED_READ_BYTES "unattributed_read_bytes" Unsigned Sum "Of the bytes that disks have read: those in no row.";
+        171 UNATTRIBUTED_WRITTEN_BYTES "unattributed_written_bytes" Unsigned Sum "Of the bytes that disks have written: likewise.";
+        172 WAITED_NS "waited_ns" Unsigned Sum "Time that tasks waited for a CPU, summed.";
+        173 WAITED_FOR_TASKS_NS "waited_for_tasks_ns" Unsigned Sum "The part of it in which a task with a row had the CPU.";
+        174 WAITED_FOR_NO_SLOT_NS "waited_for_no_slot_ns" Unsigned Sum "In which a task without a row had it.";
+        175 WAITED_IDLE_NS "waited_idle_ns" Unsigned Sum "In which the CPU was idle.";
+        176 WAITED_FOR_QUOTA_NS "waited_for_quota_ns" Unsigned Sum "In which the quota of the task's cgroup was used up when it left the CPU.";
+        178 WAITED_FOR_INTERRUPTS_NS "waited_for_interrupts_ns" Unsigned Sum "In which the task that had the CPU was interrupted.";
+        179 WAITED_STOLEN_NS "waited_stolen_ns" Unsigned Sum "In which the hypervisor had the CPU.";
+        177 UNATTRIBUTED_WAITED_NS "unattributed_waited_ns" Unsigned Sum "Of the time that tasks waited: that in no row.";
         151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
         152 CONTAINER_ID "container_id" Text Last "Id of that container.";
         153 IMAGE "image" Text Last "The image that the container was made of.";
@@ -286,6 +306,14 @@ const KINDS: [Kind; COLUMNS] = {
 };
 
 impl Column {
+    /// What a task that died has sent and received in its last interval. In other sections these are totals of a life.
+    pub const TRAFFIC_OF_DEAD: [Column; 4] = [
+        Column::NETWORK_SENT_BYTES,
+        Column::NETWORK_RECEIVED_BYTES,
+        Column::UNIX_SENT_BYTES,
+        Column::UNIX_RECEIVED_BYTES,
+    ];
+
     /// How many tasks of a row were off the CPU when the interval began, one column a state. The states are: waited for a CPU, slept,
     /// blocked but not for I/O, blocked for I/O, stopped, and not known.
     pub const OFF_AT_START: [Column; 6] = [

@@ -36,9 +36,18 @@ pub struct Ancestor {
     pub comm: Vec<u8>,
 }
 
-/// The columns of names, in the order of [`CgroupNames::names`].
-const NAMES: [Column; 5] =
-    [Column::CONTAINER, Column::CONTAINER_ID, Column::IMAGE, Column::POD, Column::NAMESPACE];
+/// The columns of the names of a cgroup, and why it has none.
+pub const NAME_COLUMNS: [Column; 6] = [
+    Column::CONTAINER,
+    Column::CONTAINER_ID,
+    Column::IMAGE,
+    Column::POD,
+    Column::NAMESPACE,
+    Column::NAMELESS,
+];
+
+/// Those of names, in the order of [`CgroupNames::names`].
+const NAMES: [Column; 5] = *NAME_COLUMNS.first_chunk().expect("there are more");
 
 /// Puts cgroups in the place of those that the frame has. One whose path is too long for two texts is left out; a name is cut.
 pub fn write_cgroups(frame: &mut Frame, cgroups: &[(CgroupIds, &CgroupNames)]) {
@@ -111,6 +120,21 @@ pub fn write_ancestors(frame: &mut Frame, ancestors: &[Ancestor]) {
         table.set(Column::START_TIME_NS, row, Some(ancestor.start.ns()));
         table.set(Column::COMM, row, Some(comm));
     }
+}
+
+/// The ancestors.
+pub fn ancestors(frame: &Frame) -> Vec<Ancestor> {
+    let table = frame.table(Section::Ancestors);
+    let pid = |column, row| Some(Pid(i32::try_from(table.get_signed(column, row)?).ok()?));
+    let one = |row| {
+        Some(Ancestor {
+            pid: pid(Column::TID, row)?,
+            start: Boottime::from_ns(table.get(Column::START_TIME_NS, row).unwrap_or_default()),
+            ppid: pid(Column::PPID, row)?,
+            comm: frame.text_of(Section::Ancestors, Column::COMM, row)?.to_vec(),
+        })
+    };
+    (0..table.len()).filter_map(one).collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub struct CgroupNames {
 }
 
 impl CgroupNames {
+    /// The name of the container that holds the namespaces of a pod. No container has parentheses in its name.
+    pub const SANDBOX: &[u8] = b"(sandbox)";
+
     /// Those of a cgroup of which only the path is known.
     pub fn of_path(path: &[u8]) -> CgroupNames {
         CgroupNames { path: path.to_vec(), ..CgroupNames::default() }

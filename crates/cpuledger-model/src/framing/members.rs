@@ -141,6 +141,10 @@ members! {
         ACCOUNTING_PPID accounting_parent;
         ACCOUNTING_START_NS accounting_start;
         ENDS_PROCESS ends_process;
+        NETWORK_SENT_BYTES traffic.network_sent_bytes;
+        NETWORK_RECEIVED_BYTES traffic.network_received_bytes;
+        UNIX_SENT_BYTES traffic.unix_sent_bytes;
+        UNIX_RECEIVED_BYTES traffic.unix_received_bytes;
     }
 }
 
@@ -186,6 +190,26 @@ members! {
         MISSED_EXITS missed_exits;
         MISSED_SWITCHES missed_switches;
         HIDDEN_CPU_NS hidden_cpu_ns;
+        WAITED_NS waits.suffered_ns;
+        WAITED_FOR_TASKS_NS waits.tasks_ns;
+        WAITED_FOR_NO_SLOT_NS waits.no_slot_ns;
+        WAITED_IDLE_NS waits.idle_ns;
+        WAITED_FOR_QUOTA_NS waits.quota_ns;
+        WAITED_FOR_INTERRUPTS_NS waits.interrupts_ns;
+        WAITED_STOLEN_NS waits.stolen_ns;
+        UNATTRIBUTED_WAITED_NS waits.unattributed_suffered_ns;
+        ENDED_READS disk_totals.reads;
+        ENDED_READ_BYTES disk_totals.read_bytes;
+        ENDED_READ_NS disk_totals.read_ns;
+        ENDED_WRITES disk_totals.writes;
+        ENDED_WRITTEN_BYTES disk_totals.written_bytes;
+        ENDED_WRITE_NS disk_totals.write_ns;
+        UNATTRIBUTED_READ_BYTES disk_totals.unattributed_read_bytes;
+        UNATTRIBUTED_WRITTEN_BYTES disk_totals.unattributed_written_bytes;
+        SENT_BYTES network.sent_bytes;
+        RECEIVED_BYTES network.received_bytes;
+        UNATTRIBUTED_SENT_BYTES network.unattributed_sent_bytes;
+        UNATTRIBUTED_RECEIVED_BYTES network.unattributed_received_bytes;
         READ_BEGIN_NS read_begin_ns;
         READ_BEGIN_BOOTTIME_NS read_begin;
         READ_END_NS read_end_ns;
@@ -314,7 +338,8 @@ macro_rules! counter_members {
                 section: Section,
                 rows: impl Iterator<Item = Option<&'a Self>> + Clone,
             ) {
-                $({
+                let any = rows.clone().flatten().fold(FieldSet::EMPTY, |any, row| any.union(row.known));
+                $(if any.contains(Field::$field) {
                     let known = |row: &&Counters| row.known.contains(Field::$field);
                     let values = rows.clone().map(|row| row.filter(known).map(|row| row.$member));
                     Figure::fill(frame, section, growth_of(Field::$field), values);

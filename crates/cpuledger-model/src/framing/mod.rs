@@ -21,7 +21,9 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
 use crate::task::{Task, Tid};
 
-pub use beside::{Ancestor, CgroupIds, RowUnit, cgroups, units, write_ancestors, write_cgroups};
+pub use beside::{
+    Ancestor, CgroupIds, NAME_COLUMNS, RowUnit, ancestors, cgroups, units, write_ancestors, write_cgroups,
+};
 pub use cgroup::{CgroupNames, Nameless};
 pub use error::FrameError;
 use figure::Figure;

@@ -20,9 +20,6 @@ struct Linux {
     cgroups_path: Option<String>,
 }
 
-/// The name of the container that holds the namespaces of a pod. No container has parentheses in its name.
-pub(super) const SANDBOX: &[u8] = b"(sandbox)";
-
 impl Bundle {
     /// The cgroup that it asks for; empty: the runtime chooses.
     pub(super) fn cgroups_path(&self) -> &str {
@@ -55,7 +52,7 @@ impl Bundle {
         };
         // CRI-O calls it POD, and containerd gives it no name.
         if kind == b"sandbox" && !names.pod.is_empty() {
-            names.container = SANDBOX.to_vec();
+            names.container = CgroupNames::SANDBOX.to_vec();
         }
         names
     }

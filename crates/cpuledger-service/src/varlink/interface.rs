@@ -50,6 +50,9 @@ pub struct Subscribe {
     /// The name of an audience; none: the widest that the caller may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
+    /// What the service shall keep besides, by name; none: nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<Vec<String>>,
 }
 
 /// What `Subscribe` answers.
@@ -63,6 +66,9 @@ pub struct Subscription {
     pub audience: String,
     /// The interval that frames have from now on.
     pub interval_ns: i64,
+    /// The accounts that are kept from now on. An older service keeps none.
+    #[serde(default)]
+    pub accounts: Vec<String>,
 }
 
 /// Which tasks a listing has.
@@ -116,6 +122,12 @@ pub struct Info {
     /// Intervals since it was started whose times do not add up. An older service does not tell it.
     #[serde(default)]
     pub unbalanced_intervals: Option<i64>,
+    /// What it keeps besides CPU time. An older service keeps nothing.
+    #[serde(default)]
+    pub accounts: Vec<String>,
+    /// The accounts that the caller may ask for.
+    #[serde(default)]
+    pub possible_accounts: Vec<String>,
 }
 
 /// Where the figures come from.
@@ -169,6 +181,7 @@ impl Request {
                 "Subscribe" => LedgerRequest::Subscribe(Subscribe {
                     interval_ns: parameter(call, "interval_ns")?,
                     audience: parameter(call, "audience")?,
+                    accounts: parameter(call, "accounts")?,
                 }),
                 "List" if !call.upgrade => return Err(Refusal::UpgradeNeeded),
                 "List" => LedgerRequest::List(List {
@@ -276,13 +289,24 @@ mod tests {
             source: source.clone(),
             recording: None,
             unbalanced_intervals: Some(0),
+            accounts: Vec::new(),
+            possible_accounts: Vec::new(),
         };
         let audience = String::new();
-        let subscription = Subscription { ring: 0, layout: 1, audience: audience.clone(), interval_ns: 0 };
+        let subscription = Subscription {
+            ring: 0,
+            layout: 1,
+            audience: audience.clone(),
+            interval_ns: 0,
+            accounts: Vec::new(),
+        };
         let field = Described { key: String::new(), unit: String::new(), help: String::new() };
         compare("type SourceFacts (", &source);
         compare("method Info() -> (", &info);
-        compare("method Subscribe(interval_ns: ?int, audience: ?string) -> (", &subscription);
+        compare(
+            "method Subscribe(interval_ns: ?int, audience: ?string, accounts: ?[]string) -> (",
+            &subscription,
+        );
         compare("type Field (", &field);
         compare("method List(scope: Scope, fields: []string) -> (", &Listing { length: 0, audience });
         compare("method Describe() -> (", &Description { fields: vec![field] });

@@ -45,6 +45,12 @@ pub enum Refusal {
         /// The shortest that it allows.
         shortest_interval_ns: i64,
     },
+    /// No account has this name.
+    #[error("there is no account '{account}': 'blame', 'disk' and 'network' are")]
+    NoSuchAccount {
+        /// The name.
+        account: String,
+    },
     /// No field has this key.
     #[error("there is no field '{field}': Describe() lists them")]
     NoSuchField {
@@ -93,6 +99,7 @@ impl Refusal {
             Refusal::IntervalTooShort { shortest_interval_ns } => {
                 ("IntervalTooShort", json!({ "shortest_interval_ns": shortest_interval_ns }))
             }
+            Refusal::NoSuchAccount { account } => ("NoSuchAccount", json!({ "account": account })),
             Refusal::NoSuchField { field } => ("NoSuchField", json!({ "field": field })),
             Refusal::UpgradeNeeded => ("UpgradeNeeded", json!({})),
             Refusal::LimitReached { .. } => ("LimitReached", json!({})),
@@ -122,6 +129,7 @@ impl Refusal {
                     .and_then(Value::as_i64)
                     .unwrap_or_default(),
             },
+            (Some("NoSuchAccount"), _) => Refusal::NoSuchAccount { account: text("account") },
             (Some("NoSuchField"), _) => Refusal::NoSuchField { field: text("field") },
             (Some("UpgradeNeeded"), _) => Refusal::UpgradeNeeded,
             (Some("LimitReached"), _) => Refusal::LimitReached { sentence },
@@ -164,6 +172,7 @@ mod tests {
             Refusal::PermissionDenied { sentence: text() },
             Refusal::NoSuchAudience { audience: text() },
             Refusal::IntervalTooShort { shortest_interval_ns: 100 },
+            Refusal::NoSuchAccount { account: text() },
             Refusal::NoSuchField { field: text() },
             Refusal::UpgradeNeeded,
             Refusal::LimitReached { sentence: text() },

@@ -49,6 +49,8 @@ impl Handler for Made {
                     shortest_interval_ns: 100_000_000,
                     recording: None,
                     unbalanced_intervals: Some(0),
+                    accounts: Vec::new(),
+                    possible_accounts: Vec::new(),
                     audiences: vec![format!("{} {} {}", peer.pid, peer.uid, peer.gid)],
                     source: SourceFacts {
                         source: "none".into(),
@@ -65,7 +67,8 @@ impl Handler for Made {
                 }
                 self.ring.publish(b"a frame").expect("it fits");
                 let audience = wanted.audience.unwrap_or_else(|| "all".into());
-                let subscription = Subscription { ring: 0, layout: VERSION, audience, interval_ns };
+                let accounts = Vec::new();
+                let subscription = Subscription { ring: 0, layout: VERSION, audience, interval_ns, accounts };
                 Answer::new(&subscription, vec![Arc::clone(&self.fd)])
             }
             LedgerRequest::List(wanted) => {

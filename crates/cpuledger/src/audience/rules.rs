@@ -17,6 +17,7 @@ use cpuledger_model::interval::{
 };
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
+use cpuledger_model::traffic::LastTraffic;
 
 use super::{OTHERS, Seen, Strangers, Viewer};
 
@@ -113,6 +114,11 @@ impl Audience {
             missed_exits,
             missed_switches,
             hidden_cpu_ns,
+            // Of all tasks.
+            waits: _,
+            network: _,
+            disk_totals: _,
+            disks: _,
             off_fault_ns,
             // It has what is withheld.
             frame: _,
@@ -155,8 +161,18 @@ impl Audience {
             // The ledger has none of these, and those are for tests.
             missed_exits: if self.hides() { 0 } else { *missed_exits },
             off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },
-            frame: None,
+            ..self.of_accounts(interval)
         }
+    }
+
+    /// What accounts say of all tasks, where others are not hidden; and no frame.
+    fn of_accounts(&self, interval: &Interval) -> Interval {
+        if self.hides() {
+            return Interval::default();
+        }
+        let Interval { waits, network, disk_totals, disks, .. } = interval;
+        let (waits, network, disk_totals) = (*waits, *network, *disk_totals);
+        Interval { waits, network, disk_totals, disks: disks.clone(), ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.
@@ -269,6 +285,7 @@ impl Audience {
             accounting_parent,
             accounting_start,
             ends_process,
+            traffic: _,
         } = *exited;
         if !self.owned(process, uid, euid) {
             return None;
@@ -299,6 +316,8 @@ impl Audience {
             accounting_parent: if self.hides() { heir.map(|(heir, _)| heir) } else { accounting_parent },
             accounting_start: if self.hides() { heir.map(|(_, start)| start) } else { accounting_start },
             ends_process,
+            // Likewise.
+            traffic: LastTraffic::default(),
         })
     }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use cpuledger_client::stop::{Stop, Waker};
 use cpuledger_client::{balance, clock};
+use cpuledger_model::accounts::Accounts;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::framing::Circumstances;
 use cpuledger_model::interval::Interval;
@@ -62,8 +63,15 @@ pub struct Wanted {
     pub needs_parts: bool,
     /// Whether tasks are found that were blocked before the ledger was attached, which costs a walk.
     pub finds_blocked: bool,
-    /// The size of a ledger.
+    /// The size of a ledger, and the accounts that are wanted, of the service too. With accounts, only the service or a ledger will do.
     pub ledger: ledger::Options,
+}
+
+impl Wanted {
+    /// Whether only the service or a ledger will do, or what knows as much.
+    fn is_demanding(&self) -> bool {
+        self.needs_states || self.needs_parts || !self.ledger.accounts.is_empty()
+    }
 }
 
 impl Default for Wanted {
@@ -208,6 +216,7 @@ impl Intervals {
                 {
                     self.notices.push(format!("cannot list tasks that are blocked already: {error}"));
                 }
+                self.notices.append(&mut ledger.take_refused());
             }
             Backend::Accounts(_) | Backend::Snapshots(_) => self.cut(0)?,
         }
@@ -297,6 +306,31 @@ impl Intervals {
         Ok(())
     }
 
+    /// The accounts that were asked for.
+    pub fn accounts(&self) -> Accounts {
+        self.wanted.ledger.accounts
+    }
+
+    /// Keeps these accounts from the next interval on, and no others, as [`Ledger::keep`] does. [`Intervals::take_notices`] says which of them cannot
+    /// be had. Snapshots keep none.
+    pub fn keep(&mut self, accounts: Accounts) {
+        if std::mem::replace(&mut self.wanted.ledger.accounts, accounts) == accounts {
+            return;
+        }
+        match &mut self.backend {
+            Backend::Service(service) => {
+                if let Err(error) = service.set_accounts(accounts) {
+                    self.notices.push(error.to_string());
+                }
+            }
+            Backend::Ledger(ledger) => {
+                ledger.keep(accounts);
+                self.notices.append(&mut ledger.take_refused());
+            }
+            Backend::Accounts(_) | Backend::Snapshots(_) => {}
+        }
+    }
+
     /// Whether every interval has a row for each task, whether it ran or not.
     pub fn lists_all(&self) -> bool {
         matches!(self.backend, Backend::Snapshots(_))
@@ -333,6 +367,8 @@ impl Intervals {
                     all: self.wanted.has_all,
                 };
                 ledger.close(cut_ns, &wanted, &mut self.interval)?;
+                let refused = ledger.take_refused();
+                refused.into_iter().for_each(|sentence| self.say(sentence));
             }
             Backend::Accounts(books) => {
                 let rows = RowsOf { pids: &self.wanted.pids, all: self.wanted.has_all };
@@ -399,7 +435,7 @@ impl Intervals {
         }
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.wanted.length_ns);
-        self.backend = if self.wanted.needs_states || self.wanted.needs_parts {
+        self.backend = if self.wanted.is_demanding() {
             let unusable = |error: Error| {
                 let why = error.into_reason();
                 let reason = format!("{why}; and the service is gone ({ended}), which has them too");
@@ -423,7 +459,9 @@ impl Intervals {
         if !service::answers() {
             return;
         }
-        let Ok(mut service) = ServiceLedger::open(self.wanted.length_ns) else { return };
+        let Ok(mut service) = ServiceLedger::open(self.wanted.length_ns, self.wanted.ledger.accounts) else {
+            return;
+        };
         service.begin_at(self.begin_ns);
         self.timeout.into_iter().for_each(|timeout| service.set_timeout(timeout));
         if self.wanted.has_all || !self.wanted.pids.is_empty() {
@@ -460,13 +498,17 @@ impl std::fmt::Debug for Intervals {
 
 /// The wanted source, or the best that works.
 fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
-    if (wanted.needs_states || wanted.needs_parts) && wanted.source.is_none() {
-        if wanted.ledger.may_grow
-            && let Ok(service) = ServiceLedger::open(wanted.length_ns)
-        {
-            return Ok(Backend::Service(Box::new(service)));
-        }
-        return open_whole(wanted, notices);
+    if wanted.is_demanding() && wanted.source.is_none() {
+        let service = || ServiceLedger::open(wanted.length_ns, wanted.ledger.accounts);
+        let refused = match wanted.ledger.may_grow.then(service) {
+            Some(Ok(service)) => return Ok(Backend::Service(Box::new(service))),
+            Some(Err(error)) => {
+                Some(error).filter(|_| !wanted.ledger.accounts.is_empty() && service::answers())
+            }
+            None => None,
+        };
+        // Where there is a service, why that does not keep an account says more.
+        return open_whole(wanted, notices).map_err(|error| refused.map_or(error, Error::from));
     }
     let length = Duration::from_nanos(wanted.length_ns);
     let opened = open_for_intervals(wanted.source, wanted.ledger, length)?;
@@ -486,6 +528,7 @@ fn open_whole(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Err
         Err(error) => error,
     };
     if !wanted.needs_states
+        && wanted.ledger.accounts.is_empty()
         && let Ok(books @ ForIntervals::Accounts(..)) = open_snapshots(SourceKind::Netlink)
     {
         return Ok(backend(books, wanted.by_task, notices));

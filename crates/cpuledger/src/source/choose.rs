@@ -73,7 +73,7 @@ pub fn open_for_intervals(
 ) -> Result<ForIntervals, Error> {
     let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
     let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-    let service = || Ok(ForIntervals::Service(Box::new(ServiceLedger::open(length_ns)?)));
+    let service = || Ok(ForIntervals::Service(Box::new(ServiceLedger::open(length_ns, size.accounts)?)));
     match wanted {
         Some(SourceKind::Service) => return service(),
         Some(SourceKind::Ledger) => {

@@ -10,7 +10,7 @@
 //! |---|---|---|---|
 //! | 1 | `crates/cpuledger-proc/` | Parsers of the text it reads. Binary records are decoded in a file of their own, as in `source/netlink/layout.rs`. A system call that rustix and nix do not have: `crates/cpuledger-bpf`, with `libc`, as `perf_event_open` in `ledger/entry.rs`; its file needs a place in row 3, too. | compiler |
 //! | 2 | `source/NAME.rs`, `source/mod.rs` | The source. `snapshot` sets `source`, `begin`, `begin_ns` and `end_ns` itself, and sorts rows by pid, the leader first. If it sees deaths: `watch_exits`, `sees_exits` and `exits`. If it has I/O bytes: `IoAccess::hold_back`. It calls `check_namespace` if its pids are those of the initial PID namespace. | order: `debug_assert`; else nothing |
-//! | 3 | `tests/tidy/src/layers.rs` | Its place in the order, before `source/open`. | test (`cpuledger-tidy`) |
+//! | 3 | `tests/tidy/src/layers/table.rs` | Its place in the order, before `source/open`. | test (`cpuledger-tidy`) |
 //! | 4 | `source_kind.rs` | Its row: `auto` and `doctor` try the sources in this order, and tests of the best source know it. Then `has_snapshots`; `is_of_ledger`; `is_booked_by_task`: whether its books are kept by task and not by process; `start_rounding_ns`. Rows 2 and 4 compile together. | compiler |
 //! | 5 | `source_kind.rs` | The names in the sentence of `from_str`. | nothing |
 //! | 6 | `source/open.rs` | How it is opened. | compiler |

@@ -6,7 +6,7 @@ use cpuledger_bpf::{Mechanism, Walked, abi};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Death, Exit};
-use cpuledger_model::field::{DELAYS, Field, FieldSet, GUARDED, Group};
+use cpuledger_model::field::{DELAYS, Field, FieldSet, GUARDED, Group, OF_ACCOUNTS};
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 use rustix::param::page_size;
@@ -97,7 +97,9 @@ pub(super) fn lacking(lacks: u32) -> FieldSet {
     ]
     .into_iter()
     .filter(|(bit, _)| lacks & bit != 0)
-    .fold(DELAYS.union(lacking_activity(lacks)), |unknown, (_, fields)| unknown.union(fields))
+    .fold(DELAYS.union(OF_ACCOUNTS).union(lacking_activity(lacks)), |unknown, (_, fields)| {
+        unknown.union(fields)
+    })
 }
 
 /// One task: what most listings show, and the rest where it was read.
@@ -394,7 +396,7 @@ pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
 
 /// Of a task that used nothing: what programs read is known to be 0.
 pub(super) fn nothing_used() -> Counters {
-    Counters { known: Counters::FIELDS.without(DELAYS), ..Counters::ZERO }
+    Counters { known: Counters::FIELDS.without(DELAYS).without(OF_ACCOUNTS), ..Counters::ZERO }
 }
 
 /// Both, counter by counter; what /proc has shown of a process stays that of `one`.

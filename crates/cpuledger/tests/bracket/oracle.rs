@@ -132,6 +132,10 @@ impl Oracle {
     }
 
     /// What /proc says about the field.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "an arm for each field, so that one that is forgotten does not compile"
+    )]
     pub fn expected(&self, field: Field) -> Expected {
         use Expected::{Coarse, Number, Text, Unsaid};
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second() as i128;
@@ -180,6 +184,30 @@ impl Oracle {
             Field::ChildrenSystem => Coarse(tick_ns, self.stat(17)),
             Field::RunqueueWait => Number(i128::from(self.schedstat.1)),
             Field::BlockIoDelay | Field::SwapInDelay => Unsaid("only taskstats tell it in nanoseconds"),
+            Field::NetworkSent
+            | Field::NetworkSends
+            | Field::NetworkReceived
+            | Field::NetworkReceives
+            | Field::TcpSent
+            | Field::TcpSends
+            | Field::TcpReceived
+            | Field::TcpReceives
+            | Field::UdpSent
+            | Field::UdpSends
+            | Field::UdpReceived
+            | Field::UdpReceives
+            | Field::UnixSent
+            | Field::UnixSends
+            | Field::UnixReceived
+            | Field::UnixReceives
+            | Field::DiskReads
+            | Field::DiskReadBytes
+            | Field::DiskReadNs
+            | Field::DiskWrites
+            | Field::DiskWrittenBytes
+            | Field::DiskWriteNs
+            | Field::WaitSuffered
+            | Field::WaitCaused => Unsaid("only a ledger counts it, while it is asked to"),
             Field::Vsize => Number(self.stat(23)),
             Field::Rss => Number(i128::from(self.statm[1]) * page),
             Field::Shared => Number(i128::from(self.statm[2]) * page),

@@ -37,6 +37,7 @@ struct process {
 struct task {
 	struct task_struct k;
 	struct process *process;
+	bool is_queued, is_waking, is_young; /* the last: it has never been woken */
 	bool is_used, is_new, is_on_cpu, is_runnable, is_immortal, is_killed, is_forking, is_released, has_left;
 	enum stage stage;
 	s32 cpu; /* the only one on which it may run; -1: any */
@@ -50,7 +51,7 @@ struct cpu {
 	struct rq rq;
 	struct cfs_rq cfs_rq;
 	struct task idle, *current, *next; /* the last: while it switches */
-	bool is_in_hook;
+	bool is_in_hook, is_locked;
 	s64 skew_ns;
 	u64 instant_ns, hook_ns; /* when the scheduler has read its clock last, and the hook of this switch its own */
 	struct task *parent, *child; /* of the fork hook */
@@ -78,6 +79,8 @@ struct machine_seen {
 	/* By how much hooks came later than the scheduler had read its clock, and by how much what they took for that instant was off. */
 	u64 lag_ns, off_ns;
 	u64 newborn, compared, waited_ns; /* the reader's */
+	u64 wakeups, pulls;
+	u64 blamed, moved, suffered_ns, interrupts_ns, stolen_ns; /* the reader's */
 };
 
 void fiber_make(int number, void (*entry)(int));
@@ -92,6 +95,9 @@ int cpul_on_switch(bool preempt, struct task_struct *prev, struct task_struct *n
 int on_fork(struct task_struct *parent, struct task_struct *child);
 int on_entry(void *context);
 int on_rename(struct task_struct *task, const char *comm);
+int on_wakeup(struct task_struct *task);
+int on_wakeup_new(struct task_struct *task);
+int on_migrate(struct task_struct *task, int to);
 
 static struct machine_plan plan;
 static struct machine_seen seen;
@@ -113,7 +119,7 @@ static bool is_over;
 static struct {
 	u8 *address;
 	u64 record_bytes, count;
-} maps[6];
+} maps[9];
 
 static u64 random_word(void)
 {
@@ -151,6 +157,8 @@ static u64 scheduler_ns(u64 ns)
 
 #include "turns.h"
 #include "tasks.h"
+static void look_at_clock(struct cpu *cpu, struct task *task);
+#include "waits.h"
 #include "truth.h"
 
 /* CPUs. */
@@ -165,8 +173,7 @@ static struct task *pick(u32 number)
 	for (u32 i = 0; i < TASKS; i++) {
 		struct task *task = &tasks[i];
 
-		if (task->is_used && task->is_runnable && !task->is_new && !task->is_on_cpu && !task->has_left && task->wake_ns <= now_ns &&
-		    (task->cpu < 0 || task->cpu == number) && one_in(++candidates))
+		if (task->is_used && task->is_queued && !task->is_waking && task->k.thread_info.cpu == number && one_in(++candidates))
 			found = task;
 	}
 	return found ? found : &machine_cpus[number].idle;
@@ -204,6 +211,11 @@ static void look_at_clock(struct cpu *cpu, struct task *task)
 	u64 clock_ns = scheduler_ns(now_ns) - (plan.is_exact ? 0 : age_ns);
 
 	if (clock_ns > cpu->rq.clock) {
+		/* One time in four, interrupts and the hypervisor take a part of it. */
+		u64 passed_ns = clock_ns - cpu->rq.clock, taken_ns = one_in(4) ? random_below(passed_ns + 1) : 0;
+
+		cpu->rq.clock_task += passed_ns - taken_ns;
+		cpu->rq.prev_irq_time += one_in(4) ? random_below(taken_ns + 1) : taken_ns;
 		cpu->rq.clock = clock_ns;
 		cpu->instant_ns = now_ns - (plan.is_exact ? 0 : age_ns);
 	}
@@ -227,24 +239,37 @@ static void arrive(struct cpu *cpu, struct task *task)
 	task->k.sched_info.last_queued = 0;
 }
 
-static void switch_to(u32 number, struct task *next)
+static void switch_away(u32 number)
 {
 	struct cpu *cpu = &machine_cpus[number];
-	struct task *prev = cpu->current;
+	struct task *prev = cpu->current, *next;
+	bool waits;
 
-	if (next == prev)
+	lock_queue(cpu);
+	next = pick(number);
+	if (next == prev) {
+		unlock_queue(cpu);
 		return;
+	}
 	seen.switches++;
 	if (prev->is_forking)
 		seen.preempted_forks++;
 	next->is_on_cpu = true;
+	next->is_queued = false;
 	prev->k.se.sum_exec_runtime += 1000;
 	cpu->is_in_hook = true;
 	cpu->next = next;
 	prev->k.__state = state_of(prev);
+	prev->is_queued = prev->k.__state == TASK_RUNNING && prev != &cpu->idle;
 	queue(cpu, next);
 	cpu->hook_ns = 0;
+	waits = is_told_to_wait(next);
 	cpul_on_switch(prev->k.__state == TASK_RUNNING, &prev->k, &next->k, prev->k.__state);
+	if (waits)
+		note_wait(next, number, WAIT_ENDS);
+	note_who_runs(number);
+	if (prev->is_queued && is_told_to_wait(prev))
+		note_wait(prev, number, WAIT_BEGINS);
 	note_instant(cpu);
 	note_switch(cpu, prev, next);
 	arrive(cpu, next);
@@ -253,7 +278,10 @@ static void switch_to(u32 number, struct task *next)
 	cpu->next = NULL;
 	cpu->is_in_hook = false;
 	prev->is_on_cpu = false;
+	prev->k.on_cpu = 0;
+	next->k.on_cpu = 1;
 	note_shared_slot(cpu);
+	unlock_queue(cpu);
 	if (prev->stage == IS_GONE && prev->k.__state == TASK_DEAD) {
 		prev->has_left = true;
 		put_task(prev);
@@ -316,7 +344,7 @@ static void act(u32 number, struct task *task)
 	case IS_GONE:
 		task->is_runnable = false;
 		task->k.__state = TASK_DEAD;
-		switch_to(number, pick(number));
+		switch_away(number);
 		return;
 	case LEAVES:
 		leave(task);
@@ -355,29 +383,35 @@ static void act(u32 number, struct task *task)
 			kill_others(task);
 			task->is_runnable = false;
 			wake_exec(task->process);
-			switch_to(number, pick(number));
+			switch_away(number);
 			return;
 		}
 	}
 	if (one_in(3))
 		task->wake_ns = now_ns + random_length(20 * plan.work_ns);
-	switch_to(number, pick(number));
+	switch_away(number);
 }
 
 static void cpu_main(int fiber)
 {
 	struct cpu *cpu = &machine_cpus[fiber];
+	u32 before;
 
 	look_at_clock(cpu, &cpu->idle);
 	for (;;) {
 		sleep_until(now_ns + random_length(one_in(200) ? 20000000 : plan.work_ns));
-		if (one_in(20)) {
-			cpu->is_in_hook = true;
+		look_after_queues(fiber);
+		/* The timer needs no lock. Here it has that of the queue, so that what it changes is noted in order. */
+		if (!cpu->is_locked && one_in(20)) {
+			cpu->is_locked = cpu->is_in_hook = true;
+			before = blame_of_cpu(fiber)->running;
 			on_entry(NULL);
-			cpu->is_in_hook = false;
+			if (blame_of_cpu(fiber)->running != before)
+				note_who_runs(fiber);
+			cpu->is_locked = cpu->is_in_hook = false;
 		}
 		if (cpu->current == &cpu->idle || (cpu->current->is_forking && plan.preempts_forks && one_in(3)))
-			switch_to(fiber, pick(fiber));
+			switch_away(fiber);
 		else if (!cpu->current->is_forking)
 			act(fiber, cpu->current);
 	}
@@ -479,6 +513,7 @@ static void prepare(const struct machine_plan *of)
 	for (u32 i = 0; i < plan.cpus; i++) {
 		struct cpu *cpu = &machine_cpus[i];
 
+		cpu->idle.k.thread_info.cpu = i;
 		cpu->current = &cpu->idle;
 		cpu->idle.is_immortal = cpu->idle.is_on_cpu = true;
 		cpu->idle.process = init->process;

@@ -52,7 +52,7 @@ static struct task *make_task(struct task *parent, bool is_thread, bool has_same
 	process->threads++;
 	process->signal.live.counter++;
 	task->process = process;
-	task->is_used = task->is_runnable = true;
+	task->is_used = task->is_runnable = task->is_young = true;
 	task->cpu = -1;
 	task->k.pid = take_pid();
 	task->k.cgroups = &root_set;

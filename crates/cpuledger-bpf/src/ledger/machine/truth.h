@@ -16,6 +16,8 @@ struct stretch {
 struct truth {
 	const struct stretch *stretches;
 	u64 count;
+	const struct wait_event *waits;
+	u64 wait_count;
 };
 
 static struct stretch stretches[MOST_STRETCHES];
@@ -83,7 +85,7 @@ static void note_switch(const struct cpu *cpu, struct task *prev, const struct t
 /* All that was noted since the last call, and one for each living task, which says what it does now. */
 static struct truth machine_truth(void)
 {
-	struct truth truth = { stretches };
+	struct truth truth = { stretches, 0, wait_events, wait_event_count };
 
 	for (u32 i = 0; plan.is_exact && i < TASKS; i++) {
 		const struct task *task = &tasks[i];
@@ -101,5 +103,6 @@ static struct truth machine_truth(void)
 	}
 	truth.count = stretch_count;
 	stretch_count = 0;
+	wait_event_count = 0;
 	return truth;
 }

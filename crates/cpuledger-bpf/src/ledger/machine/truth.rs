@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::waits::WaitEvent;
 use crate::abi;
 use crate::ledger::{Newborn, OffTime, TaskTime};
 
@@ -25,6 +26,16 @@ struct Stretch {
 pub(super) struct Noted {
     stretches: *const Stretch,
     count: u64,
+    waits: *const WaitEvent,
+    wait_count: u64,
+}
+
+impl Noted {
+    /// What happened in the queues of CPUs.
+    pub(super) fn waits(&self) -> &[WaitEvent] {
+        // SAFETY: an array of the library, which is loaded, with this many of them; nothing runs in it now.
+        unsafe { std::slice::from_raw_parts(self.waits, self.wait_count as usize) }
+    }
 }
 
 /// What was noted and is not over, by the address of a task and its start.
@@ -52,7 +63,7 @@ const STATES: usize = abi::CPULEDGER_OFF_STATES as usize;
 
 impl Truth {
     /// Takes what the machine has noted since.
-    pub(super) fn take(&mut self, noted: Noted) {
+    pub(super) fn take(&mut self, noted: &Noted) {
         // SAFETY: an array of the library, which is loaded, with this many of them; nothing runs in it now.
         let noted = unsafe { std::slice::from_raw_parts(noted.stretches, noted.count as usize) };
         for stretch in noted {

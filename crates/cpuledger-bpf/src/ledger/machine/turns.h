@@ -98,9 +98,11 @@ u64 bpf_ktime_get_ns(void)
 	struct cpu *cpu = &machine_cpus[this_cpu_number()];
 
 	access();
-	if (plan.is_exact)
+	/* Only the first time that a hook asks is that of the scheduler. */
+	if (plan.is_exact && !cpu->hook_ns)
 		cpu->rq.clock = scheduler_ns(now_ns);
-	cpu->hook_ns = now_ns;
+	if (!cpu->hook_ns)
+		cpu->hook_ns = now_ns;
 	return now_ns + cpu->skew_ns;
 }
 

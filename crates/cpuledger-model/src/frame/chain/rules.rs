@@ -160,7 +160,7 @@ fn sums(section: Section, column: Column) -> Sums {
 }
 
 /// Figures of an interval that say nothing of the next.
-const ANEW: [Column; 14] = [
+const ANEW: [Column; 34] = [
     Column::SELF_NS,
     Column::EXITED_THREADS_NS,
     Column::EXITED_CHILDREN_NS,
@@ -175,6 +175,26 @@ const ANEW: [Column; 14] = [
     Column::MISSED_SWITCHES,
     Column::HIDDEN_CPU_NS,
     Column::SUSPENDED_NS,
+    Column::SENT_BYTES,
+    Column::RECEIVED_BYTES,
+    Column::UNATTRIBUTED_SENT_BYTES,
+    Column::UNATTRIBUTED_RECEIVED_BYTES,
+    Column::ENDED_READS,
+    Column::ENDED_READ_BYTES,
+    Column::ENDED_READ_NS,
+    Column::ENDED_WRITES,
+    Column::ENDED_WRITTEN_BYTES,
+    Column::ENDED_WRITE_NS,
+    Column::UNATTRIBUTED_READ_BYTES,
+    Column::UNATTRIBUTED_WRITTEN_BYTES,
+    Column::WAITED_NS,
+    Column::WAITED_FOR_TASKS_NS,
+    Column::WAITED_FOR_NO_SLOT_NS,
+    Column::WAITED_IDLE_NS,
+    Column::WAITED_FOR_QUOTA_NS,
+    Column::WAITED_FOR_INTERRUPTS_NS,
+    Column::WAITED_STOLEN_NS,
+    Column::UNATTRIBUTED_WAITED_NS,
 ];
 
 /// Columns that tasks do not have, so that what their process has says nothing.

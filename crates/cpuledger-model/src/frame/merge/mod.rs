@@ -15,7 +15,7 @@ use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Table};
 
 use deaths::Deaths;
-use rows::{Id, Index, OF_DEAD_CHILDREN, PARTS, Pair, Texts, ids, merge_columns, sum};
+use rows::{BOOKED, Id, Index, OF_DEAD_CHILDREN, PARTS, Pair, Texts, ids, merge_columns, sum};
 use states::{Times, grow_by_wait, merge_states};
 
 impl Frame {
@@ -89,6 +89,8 @@ struct Used {
     /// The part of that in which they did not execute, and that in user mode; `ABSENT`: not known.
     stolen_ns: u64,
     user_ns: u64,
+    /// What accounts have booked to them, by [`BOOKED`]; empty: nothing.
+    booked: Vec<u64>,
 }
 
 impl Used {
@@ -96,6 +98,17 @@ impl Used {
         self.cpu_ns = sum(self.cpu_ns, known(table.raw(Column::CPU_NS, row)));
         for (whole, columns) in [(&mut self.stolen_ns, stolen), (&mut self.user_ns, user)] {
             *whole = columns.iter().fold(*whole, |whole, column| sum(whole, table.raw(*column, row)));
+        }
+    }
+
+    /// Of a process: what is booked to threads stays with theirs.
+    fn add_booked(&mut self, table: &Table, row: usize) {
+        if BOOKED.iter().all(|column| table.values(*column).is_absent()) {
+            return;
+        }
+        self.booked.resize(BOOKED.len(), 0);
+        for (whole, column) in self.booked.iter_mut().zip(BOOKED.iter()) {
+            *whole = sum(*whole, known(table.raw(*column, row)));
         }
     }
 }
@@ -170,7 +183,9 @@ impl<'a> Merge<'a> {
             if self.deaths.has_process(*id)
                 && let Some(heir) = self.deaths.heir(*id)
             {
-                inherited.entry(heir).or_default().add(tables[0], row, OF_PROCESS);
+                let used = inherited.entry(heir).or_default();
+                used.add(tables[0], row, OF_PROCESS);
+                used.add_booked(tables[0], row);
                 continue;
             }
             let later = index.take(*id);
@@ -197,7 +212,9 @@ impl<'a> Merge<'a> {
         merge_columns(out, tables, &pairs, &mut self.texts);
         for (row, (id, pair)) in all.iter().enumerate() {
             if pair.earlier.is_none() && pair.later.is_none() {
-                OF_DEAD_CHILDREN.iter().for_each(|column| out.set_raw(*column, row, 0));
+                let booked = inherited.get(id).filter(|inherited| !inherited.booked.is_empty());
+                let booked = booked.map_or(&[][..], |_| BOOKED.as_slice());
+                OF_DEAD_CHILDREN.iter().chain(booked).for_each(|column| out.set_raw(*column, row, 0));
             }
             settle_parts(out, row, left.threads.get(id), inherited.get(id));
             if pair.details() == [None, None] {
@@ -227,6 +244,10 @@ impl<'a> Merge<'a> {
             if let Some((tasks, task)) = before {
                 let whole = sum(out.raw(Column::CPU_NS, row), known(tasks.raw(Column::CPU_NS, task)));
                 out.set_raw(Column::CPU_NS, row, whole);
+                for column in Column::TRAFFIC_OF_DEAD {
+                    let grown = column.growth().map_or(ABSENT, |growth| tasks.raw(growth, task));
+                    out.set_raw(column, row, sum(out.raw(column, row), grown));
+                }
                 copy_rests_at_start(out, row, tasks, task);
             }
         }
@@ -380,6 +401,9 @@ fn settle_parts(out: &mut Table, row: usize, threads: Option<&Used>, inherited: 
     if let Some(inherited) = inherited {
         add(Column::EXITED_CHILDREN_STOLEN_NS, inherited.stolen_ns);
         add(Column::EXITED_CHILDREN_USER_NS, inherited.user_ns);
+        for (column, booked) in BOOKED.iter().zip(&inherited.booked) {
+            add(*column, *booked);
+        }
     }
     if let Some(threads) = threads {
         add(Column::EXITED_THREADS_STOLEN_NS, threads.stolen_ns);

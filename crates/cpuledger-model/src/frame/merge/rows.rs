@@ -1,7 +1,9 @@
 //! Pairs of rows of two frames, and the columns of both together.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
 
+use crate::field_table;
 use crate::frame::column::{Column, Kind, Rule};
 use crate::frame::error::{Error, ErrorKind};
 use crate::frame::names::Names;
@@ -96,6 +98,23 @@ pub(super) fn sum(earlier: u64, later: u64) -> u64 {
 pub(super) const PARTS: [Column; 4] =
     [Column::CPU_NS, Column::SELF_NS, Column::EXITED_THREADS_NS, Column::EXITED_CHILDREN_NS];
 
+macro_rules! booked {
+    (
+        $(
+            $(#[$cumulative:ident])?
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
+        )*
+    ) => {
+        /// What accounts have booked: a row has them too that tells nothing but CPU time, as they are inherited with that.
+        pub(super) static BOOKED: LazyLock<Vec<Column>> = LazyLock::new(|| {
+            let all = [$((Column::$column, stringify!($group))),*];
+            let booked = all.into_iter().filter(|(_, group)| matches!(*group, "Blame" | "Disk" | "Network"));
+            booked.filter_map(|(counter, _)| counter.growth()).collect()
+        });
+    };
+}
+field_table!(booked!);
+
 /// Columns of how the time divides that a process inherits: a row has them too that tells nothing but CPU time.
 pub(super) const OF_DEAD_CHILDREN: [Column; 2] =
     [Column::EXITED_CHILDREN_STOLEN_NS, Column::EXITED_CHILDREN_USER_NS];
@@ -108,7 +127,8 @@ pub(super) fn merge_columns(out: &mut Table, tables: [&Table; 2], pairs: &[Pair]
         if column.rule() == Rule::Own || values.iter().all(|values| values.is_absent()) {
             continue;
         }
-        let counts_bare = PARTS.contains(&column) || OF_DEAD_CHILDREN.contains(&column);
+        let counts_bare =
+            PARTS.contains(&column) || OF_DEAD_CHILDREN.contains(&column) || BOOKED.contains(&column);
         out.fill_raw(
             column,
             pairs.iter().map(|pair| {

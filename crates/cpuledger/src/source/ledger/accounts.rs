@@ -92,6 +92,8 @@ pub(super) struct Account {
     pub(super) own: TaskDivision,
     pub(super) dead_threads: TaskDivision,
     pub(super) dead_children: TaskDivision,
+    /// What accounts have booked to its tasks, and to the dead that it inherits from.
+    pub(super) booked: Counters,
     /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
     pub(super) is_partial: bool,
     /// Of its tasks that ran.
@@ -146,7 +148,11 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Begins an interval with the processes that have time, and those of which a task is told.
-    pub(super) fn begin<'a>(&mut self, parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>) {
+    pub(super) fn begin<'a>(
+        &mut self,
+        parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>,
+        nothing_booked: Counters,
+    ) {
         empty(&mut self.list);
         self.list.extend(parts.map(|(&process, &parts)| Account {
             process,
@@ -155,6 +161,7 @@ impl Accounts {
             own: TaskDivision::NOTHING,
             dead_threads: TaskDivision::NOTHING,
             dead_children: TaskDivision::NOTHING,
+            booked: nothing_booked,
             is_partial: false,
             off_cpu: OffCpu::none(),
             living: 0,
@@ -227,6 +234,14 @@ impl Accounts {
         }
     }
 
+    /// What accounts have booked to a task of the process, or to one that it inherits from. Returns whether the process is there.
+    pub(super) fn book(&mut self, process: TaskId, booked: &Counters) -> bool {
+        let account = self.find(process);
+        let is_there = account.is_some();
+        account.into_iter().for_each(|account| account.booked.add(booked));
+        is_there
+    }
+
     pub(super) fn add_off_cpu(&mut self, process: TaskId, off_cpu: &OffCpu) {
         if let Some(account) = self.find(process) {
             account.off_cpu.add(off_cpu);
@@ -249,7 +264,7 @@ mod tests {
         let nothing = Parts::default();
         let parts = [(id(7), nothing), (id(8), Parts { self_ns: 3, ..nothing }), (id(9), nothing)];
         let mut accounts = Accounts::default();
-        accounts.begin(parts.iter().map(|(process, parts)| (process, parts)));
+        accounts.begin(parts.iter().map(|(process, parts)| (process, parts)), Counters::default());
         accounts.keep(|process| process == id(9));
         let unseen = States { elapsed_ns: 12, unseen_ns: 12, ..States::default() };
         let off_cpu = OffCpu { states: Some(unseen), ..OffCpu::none() };

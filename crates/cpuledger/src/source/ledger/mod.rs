@@ -56,6 +56,7 @@ use cpuledger_client::balance;
 use cpuledger_client::clock;
 use cpuledger_client::gap::tell_gap;
 use cpuledger_client::namespace::check_namespace;
+use cpuledger_model::accounts::{Account, Accounts};
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
@@ -72,7 +73,7 @@ use rows::RowBuilder;
 use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
-pub use kernel::{Lost, Watch};
+pub use kernel::{Lost, Watch, lacks};
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 
@@ -143,8 +144,8 @@ impl Ledger {
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let beside = spawn_scoped(scope, detail::load_inspector);
-            let kernel =
-                kernel::Ledger::attach(kernel::Options { slots: options.slots, off: options.states });
+            let Options { slots, states: off, accounts, may_grow: _ } = options;
+            let kernel = kernel::Ledger::attach(kernel::Options { slots, off, accounts });
             let inspector = beside.map_or_else(
                 |_| detail::load_inspector(),
                 |beside| beside.join().expect("loading does not panic"),
@@ -217,6 +218,27 @@ impl Ledger {
     /// Kernel memory that its shared records lock.
     pub fn locked_bytes(&self) -> u64 {
         self.kernel.get().map_or(0, kernel::Ledger::locked_bytes)
+    }
+
+    /// Keeps these accounts from the next interval on, and no others: also in a ledger that takes over. A reader asks at the begin of an interval.
+    /// [`Account::Blame`] comes and goes with a ledger that takes over, an interval later.
+    pub fn keep(&mut self, wanted: Accounts) {
+        if self.size.accounts == wanted {
+            return;
+        }
+        self.size.accounts = wanted;
+        self.kernel.get_mut().into_iter().chain(&mut self.successor).for_each(|ledger| ledger.keep(wanted));
+    }
+
+    /// The accounts that it keeps.
+    pub fn kept(&self) -> Accounts {
+        self.kernel.get().map_or(Accounts::NONE, kernel::Ledger::kept)
+    }
+
+    /// Which accounts it was to keep since the last call and cannot: a sentence each, without a full stop.
+    pub fn take_refused(&mut self) -> Vec<String> {
+        let refused = self.kernel.get_mut().map(kernel::Ledger::take_refused).unwrap_or_default();
+        refused.into_iter().map(|(_, error)| error.to_string()).collect()
     }
 
     /// What was lost since it was attached or, where another took over, since that one was.
@@ -356,10 +378,20 @@ impl Ledger {
         Ok((own_ns, own_ns == common_ns))
     }
 
+    /// Whether its hooks are others than are wanted: blame is in those of a switch, so that only a successor begins or ceases to keep it.
+    fn lacks_hooks(&self) -> bool {
+        self.kernel.get().is_some_and(|kernel| {
+            kernel.kept().contains(Account::Blame) != self.size.accounts.contains(Account::Blame)
+        })
+    }
+
     /// How many slots a successor shall have; `None`: there is no need for one, or no use. `need` is how many the interval needed: for those
     /// that ran or died, also where they found none. The next one is expected to need as many more as this one did.
     fn successor_size(&self, free_slots: u64, need: u64) -> Option<u32> {
         let slots = self.slots();
+        if self.lacks_hooks() {
+            return Some(slots);
+        }
         let expected = need + need.saturating_sub(self.last_need);
         // The slots of those that died in the interval are free again, but they were needed.
         let is_short = |taken: u64| taken > u64::from(slots - slots / LOW_SHARE);
@@ -383,7 +415,7 @@ impl Ledger {
     fn hand_over(&mut self) {
         let Some(successor) = self.successor.take() else { return };
         self.lost = successor.lost();
-        self.size = successor.options();
+        self.size = kernel::Options { accounts: self.size.accounts, ..successor.options() };
         self.kernel.replace(successor);
         self.rows.hand_over();
     }
@@ -458,6 +490,7 @@ impl Ledger {
         self.rows.add_idle(&idle, &mut into.tasks);
         into.add_from_procfs(from_procfs.iter().copied());
         self.rows.find_waiting(&self.others);
+        self.rows.tell_nothing(into);
         Ok(())
     }
 

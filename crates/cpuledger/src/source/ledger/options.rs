@@ -2,6 +2,7 @@
 
 use cpuledger_bpf::ledger as kernel;
 
+use cpuledger_model::accounts::Accounts;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::task::Pid;
 
@@ -15,6 +16,8 @@ pub struct Options {
     pub may_grow: bool,
     /// Whether it keeps what tasks do while they are on no CPU. Without it the states of all rows are unknown, and a switch costs less.
     pub states: bool,
+    /// What it keeps besides, from the first interval on.
+    pub accounts: Accounts,
 }
 
 /// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
@@ -22,7 +25,12 @@ pub const MOST_GROWN_SLOTS: u32 = 131_072;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: kernel::Options::default().slots, may_grow: true, states: true }
+        Options {
+            slots: kernel::Options::default().slots,
+            may_grow: true,
+            states: true,
+            accounts: Accounts::NONE,
+        }
     }
 }
 

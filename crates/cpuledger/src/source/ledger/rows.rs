@@ -1,5 +1,6 @@
 //! From the booked times of tasks to rows of processes and tasks with what each used.
 
+mod booked;
 mod find;
 pub(super) mod idle;
 mod waiting;
@@ -10,12 +11,14 @@ use cpuledger_client::clock::suspended_ns;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty, release};
 use cpuledger_model::counters::Counters;
+use cpuledger_model::disk::DiskTotals;
 use cpuledger_model::field::{Field, FieldSet, GUARDED};
 use cpuledger_model::interval::{Blocked, Division, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::states::{OffState, OffTasks, States};
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
+use cpuledger_model::waits::WaitTotals;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -63,6 +66,8 @@ pub(super) struct RowBuilder {
     starved: Vec<Starved>,
     /// The latter of them.
     late: LateTasks,
+    /// What accounts tell of a task of which they have booked nothing.
+    booked_nothing: Counters,
     /// The processes that are looked at, and their threads with their pids.
     wanted_processes: Vec<i32>,
     wanted_threads: Vec<(i32, i32)>,
@@ -118,6 +123,7 @@ impl RowBuilder {
             ended: Vec::new(),
             starved: Vec::new(),
             late: LateTasks::default(),
+            booked_nothing: Counters::default(),
             wanted_processes: Vec::new(),
             wanted_threads: Vec::new(),
             wanted: Vec::new(),
@@ -161,6 +167,10 @@ impl RowBuilder {
             blocked: Some(Vec::new()),
             hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
+            waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
+            network: closed.booked.network(),
+            disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
+            disks: closed.booked.disks().cloned(),
             ..Interval::default()
         });
         self.suspended_ns = suspended_ns();
@@ -186,6 +196,8 @@ impl RowBuilder {
         release(&mut self.rows.tasks);
         self.close_processes(closed, wanted, into);
         self.late.correct(into);
+        self.tell_nothing(into);
+        self.tell_rested(closed, into);
         self.remember_resting(closed);
         debug_assert_eq!(
             into.attributed_ns,
@@ -249,7 +261,8 @@ impl RowBuilder {
         self.ends = Ends::of(closed.tasks);
         let increments = closed.tasks.iter().map(|time| self.ends.increment(time));
         self.attribution.settle(closed.end_ns, increments, &mut self.parts);
-        self.accounts.begin(self.parts.iter());
+        self.booked_nothing = closed.booked.nothing();
+        self.accounts.begin(self.parts.iter(), self.booked_nothing);
         empty(&mut self.living);
         self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
         self.living.sort_unstable_by_key(|&index| (order(&closed.tasks[index]), index));
@@ -288,7 +301,6 @@ impl RowBuilder {
 
     /// Tasks that died, and those that go on under another tid.
     fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
-        let exited = into.exited.get_or_insert_default();
         // An exec by a thread ends two tids, and there may be several in an interval.
         empty(&mut self.ended);
         let ended = closed.tasks.iter().enumerate().filter(|(_, time)| has_ended(time));
@@ -303,6 +315,7 @@ impl RowBuilder {
             let settled = self.attribution.settled_heir(index);
             let heir = settled.unwrap_or_else(|| self.attribution.heir(seen.process));
             let ends_process = self.ends.ends_process(time);
+            let booked = closed.booked.of_task(index);
             let growth = if has_died(time) {
                 // What it used under its old tid has no other row, as its process has none.
                 let (own_ns, own_states) = ends_process
@@ -314,7 +327,7 @@ impl RowBuilder {
                 } else {
                     self.lives.end(&seen, &last)
                 };
-                exited.push(Exited {
+                into.exited.get_or_insert_default().push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns + own_ns,
                     states: sum_of(states, own_states),
@@ -323,6 +336,7 @@ impl RowBuilder {
                     accounting_parent: Some(Pid(heir.tid.0)),
                     accounting_start: Some(heir.start_time_ns),
                     ends_process: Some(ends_process),
+                    traffic: self.last_traffic(&booked),
                 });
                 growth
             } else {
@@ -332,7 +346,9 @@ impl RowBuilder {
                 self.lives.renumber(&seen, &last)
             };
             let (at_end, division) = (Some(OffTasks::default()), TaskDivision::of(&growth, time.wall_ns));
-            if settled.is_none() && self.accounts.has_process(seen.process) {
+            let is_alive = settled.is_none() && self.accounts.has_process(seen.process);
+            self.book(if is_alive { seen.process } else { heir }, &booked, into);
+            if is_alive {
                 // What it did under its old tid is the time of a thread that lives.
                 if has_died(time) {
                     self.accounts.add_dead_growth(seen.process, Some(&growth), division);
@@ -347,15 +363,17 @@ impl RowBuilder {
                 self.accounts.inherit(heir, TaskDivision { ahead_ns, ..division });
             }
         }
-        self.add_folded(closed);
+        self.add_folded(closed, into);
     }
 
     /// Of tasks whose time was folded, and which are in no list, nothing tells what they did.
-    fn add_folded(&mut self, closed: &Closed<'_>) {
+    fn add_folded(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         for (index, time) in closed.tasks.iter().enumerate() {
             let (process, is_in_no_list) = (process_of(&time.slot), time.is_last && !has_ended(time));
             if is_in_no_list {
                 self.accounts.add_off_cpu(process, &OffCpu::default());
+                let heir = self.attribution.settled_heir(index).unwrap_or(process);
+                self.book(heir, &closed.booked.of_task(index), into);
             }
             let (has_threads, has_children) =
                 (time.folded_threads_ns > 0 || is_in_no_list, time.folded_children_ns > 0);
@@ -401,6 +419,8 @@ impl RowBuilder {
                 at_start: self.off_at_start[index],
                 at_end: time.off.map(|off| OffTasks::one(off.at_cut)),
             };
+            let booked = closed.booked.of_task(index);
+            self.book(seen.process, &booked, into);
             self.accounts.add_off_cpu(seen.process, &off_cpu);
             self.accounts.add_living(seen.process, index);
             if row.is_none() && is_lost(time, states) {
@@ -421,7 +441,7 @@ impl RowBuilder {
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
                 growth: with_wait(
-                    growth.map_or_else(Counters::default, |growth| growth.counters.without(held_back)),
+                    growth.map_or(booked, |growth| growth.counters.or(&booked)).without(held_back),
                     states,
                 ),
                 ..Usage::default()
@@ -553,7 +573,7 @@ impl RowBuilder {
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
-                growth: with_wait(growth.without(held_back), off_cpu.states),
+                growth: with_wait(growth.or(&account.booked).without(held_back), off_cpu.states),
                 is_unseen: false,
             };
             into.processes.push(Row::new(row, usage));

@@ -164,6 +164,21 @@ impl Source for Procfs {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        self.snapshot_until(u64::MAX, request, into).map(drop)
+    }
+}
+
+impl Procfs {
+    /// As [`Source::snapshot`], but what is not read by then, CLOCK_MONOTONIC, is left out: the oldest processes. Returns how many those are.
+    ///
+    /// # Errors
+    /// When nothing can be read.
+    pub fn snapshot_until(
+        &mut self,
+        deadline_ns: u64,
+        request: &Request,
+        into: &mut Snapshot,
+    ) -> Result<usize, Error> {
         let Procfs { root, reader, available, pids } = self;
         into.clear();
         into.source = SourceKind::Procfs;
@@ -181,7 +196,13 @@ impl Source for Procfs {
         }
         reader.begin();
         // The youngest first: they are the likeliest to die before their turn.
+        let mut left_out = pids.len();
         for &pid in pids.iter().rev() {
+            // The clock is read without a system call.
+            if monotonic_ns() > deadline_ns {
+                break;
+            }
+            left_out -= 1;
             let first = into.tasks.len();
             reader.read_process(root.as_fd(), pid, &needs, into)?;
             into.tasks[first..].reverse();
@@ -198,7 +219,7 @@ impl Source for Procfs {
             into.tasks.sort_by_key(|row| (row.pid, !row.is_leader()));
         }
         into.end_ns = monotonic_ns();
-        Ok(())
+        Ok(left_out)
     }
 }
 

@@ -151,7 +151,7 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger_model::field::Group;
+    use cpuledger_model::field::{Group, OF_ACCOUNTS};
     use cpuledger_model::snapshot::Scope;
 
     fn needs(scope: Scope, fields: &[Field]) -> Needs {
@@ -174,8 +174,8 @@ mod tests {
         ];
         for field in FieldSet::ALL.iter() {
             let count = groups.iter().filter(|group| group.contains(field)).count();
-            // Only taskstats has delays.
-            let is_elsewhere = field.info().group == Group::Delays;
+            // Only taskstats has delays, and only a ledger what belongs to accounts.
+            let is_elsewhere = field.info().group == Group::Delays || OF_ACCOUNTS.contains(field);
             assert_eq!(count, usize::from(!is_elsewhere), "{}", field.info().key);
         }
     }

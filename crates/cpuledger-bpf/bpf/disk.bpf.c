@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The account of disks: which task has its requests at which device, and how long they take. An object of its own, loaded while somebody wants
+ * it. It shares the slots and CPUs of a ledger.
+ *
+ * A request begins in the context of the task that asks for it: its slot is remembered by the address of the request. It ends in an interrupt, or
+ * wherever the device is asked. What /proc/diskstats counts then is counted here, by the same rules, for the device and for the slot. It belongs to the
+ * interval of the CPU on which it ends, as a call of network.bpf.c does. The task may not run in that, so slots have a list of their own.
+ *
+ * Writes of the page cache begin in a kernel thread, which writes back for all.
+ */
+#include "account.bpf.h"
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct cpuledger_disk_control disk_control SEC(".data.disk") = {};
+
+/* User space sets the number of entries of the next three before it loads them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, struct cpuledger_slot_disk);
+} slot_disks SEC(".maps");
+
+/* A place for each slot in even intervals, then as many in odd ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, u64);
+} disk_listed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpuledger_cpu_disk);
+} cpu_disks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CPULEDGER_DISK_REQUESTS);
+	__type(key, u64);
+	__type(value, struct cpuledger_disk_request);
+} requests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CPULEDGER_DISKS);
+	__type(key, struct cpuledger_disk_key);
+	__type(value, struct cpuledger_disk);
+} disks SEC(".maps");
+
+/* Whether a request has this flag. */
+#define HAS_FLAG(rq, name)                                                                                      \
+	((rq)->rq_flags >> (bpf_core_enum_value_exists(enum rqf_flags, __##name) ?                                \
+				    bpf_core_enum_value(enum rqf_flags, __##name) : OLD_##name) & 1)
+
+static __always_inline u32 kind_of(struct request *rq)
+{
+	u32 operation = rq->cmd_flags & REQ_OP_MASK;
+
+	if (operation == REQ_OP_DISCARD)
+		return CPULEDGER_DISK_DISCARD;
+	return operation & 1 ? CPULEDGER_DISK_WRITE : CPULEDGER_DISK_READ;
+}
+
+/* The record of the device of a request, for the interval of this parity. */
+static __always_inline struct cpuledger_disk *disk_of(struct request *rq, u64 parity)
+{
+	static const struct cpuledger_disk none;
+	struct cpuledger_disk_key key = { .parity = parity };
+	struct gendisk *device = rq->q->disk;
+	struct cpuledger_disk *disk;
+
+	if (!device)
+		return NULL;
+	key.major = device->major;
+	key.first_minor = device->first_minor;
+	disk = bpf_map_lookup_elem(&disks, &key);
+	if (disk)
+		return disk;
+	/* Another CPU may have been faster. */
+	bpf_map_update_elem(&disks, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&disks, &key);
+}
+
+static __always_inline void add(struct cpuledger_disk_use *use, const struct cpuledger_disk_use *more)
+{
+	if (more->requests)
+		__sync_fetch_and_add(&use->requests, more->requests);
+	if (more->bytes)
+		__sync_fetch_and_add(&use->bytes, more->bytes);
+	if (more->ns)
+		__sync_fetch_and_add(&use->ns, more->ns);
+}
+
+/* Puts a slot on the list of an interval, once. Interrupts may do so at any time. */
+static __always_inline void list_once(struct cpuledger_slot_disk *of_slot, u32 number, u64 interval)
+{
+	u64 parity = interval & 1, place, *entry;
+	u32 key;
+
+	if (*(volatile u64 *)&of_slot->mark[parity] == interval ||
+	    __sync_lock_test_and_set(&of_slot->mark[parity], interval) == interval)
+		return;
+	place = __sync_fetch_and_add(&disk_control.listed[parity], 1);
+	if (place >= control.slots)
+		return;
+	key = place + parity * control.slots;
+	entry = bpf_map_lookup_elem(&disk_listed, &key);
+	if (entry)
+		*entry = number;
+}
+
+/* As in network.bpf.c: what another task has left is no task's any more. */
+static __noinline int take_over(struct cpuledger_slot_disk *of_slot, u64 owner, u64 parity)
+{
+	u64 *from = (u64 *)&of_slot->used[parity & 1], *to = (u64 *)&disk_control.folded[parity & 1];
+
+	for (u32 i = 0; i < CPULEDGER_DISK_KINDS * sizeof(struct cpuledger_disk_use) / sizeof(u64); i++)
+		if (from[i])
+			__sync_fetch_and_add(&to[i], __sync_lock_test_and_set(&from[i], 0));
+	of_slot->owner[parity & 1] = owner;
+	return 0;
+}
+
+/* Books to the device, and to the task that has asked for it. */
+static __always_inline struct cpuledger_disk *book(struct request *rq, const struct cpuledger_disk_request *of, u64 interval,
+						   const struct cpuledger_disk_use *use)
+{
+	u32 kind = kind_of(rq), number = of ? of->number : CPULEDGER_SLOT_IDLE;
+	struct cpuledger_disk *disk = disk_of(rq, interval & 1);
+	struct cpuledger_slot_disk *of_slot = bpf_map_lookup_elem(&slot_disks, &number);
+	struct cpuledger_slot *slot = slot_at(number);
+
+	if (!disk) {
+		__sync_fetch_and_add(&disk_control.lost[interval & 1], use->requests);
+		return NULL;
+	}
+	add(&disk->all[kind], use);
+	if (!of || number < CPULEDGER_SLOT_FIRST || !of_slot || !slot || slot->start_time_ns != of->owner) {
+		add(&disk->unattributed[kind], use);
+		return disk;
+	}
+	if (of_slot->owner[interval & 1] != of->owner)
+		take_over(of_slot, of->owner, interval & 1);
+	add(&of_slot->used[interval & 1][kind], use);
+	list_once(of_slot, number, interval);
+	return disk;
+}
+
+static __always_inline struct cpuledger_cpu_disk *enter(struct cpuledger_cpu **cpu)
+{
+	u32 key = bpf_get_smp_processor_id();
+	struct cpuledger_cpu_disk *own = bpf_map_lookup_elem(&cpu_disks, &key);
+
+	*cpu = bpf_map_lookup_elem(&cpus, &key);
+	if (!own || !*cpu)
+		return NULL;
+	__sync_fetch_and_add(&own->entered, 1);
+	return own;
+}
+
+/* 6.5, 5a80bd075f3b; so is block_io_done. */
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_io_start, struct request *rq)
+{
+	struct cpuledger_disk_request request = { .start_ns = bpf_ktime_get_ns() };
+	u32 key = bpf_get_smp_processor_id();
+	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	struct cpuledger_slot *slot;
+	u64 address = (u64)rq;
+
+	if (!cpu)
+		return 0;
+	request.number = slot_of_current(cpu, *(volatile u64 *)&cpu->run);
+	slot = slot_at(request.number);
+	request.owner = slot ? slot->start_time_ns : 0;
+	bpf_map_update_elem(&requests, &address, &request, 0);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *rq)
+{
+	u64 address = (u64)rq;
+	struct cpuledger_disk_request *request = bpf_map_lookup_elem(&requests, &address);
+
+	if (request)
+		request->issue_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* A part of the bytes of a request has come, or all of it. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes)
+{
+	struct cpuledger_disk_use use = { .bytes = bytes };
+	struct cpuledger_cpu_disk *own;
+	struct cpuledger_cpu *cpu;
+	u64 address = (u64)rq;
+
+	if (!bytes || !rq->part || !HAS_FLAG(rq, RQF_IO_STAT))
+		return 0;
+	own = enter(&cpu);
+	if (!own)
+		return 0;
+	book(rq, bpf_map_lookup_elem(&requests, &address), interval_of(*(volatile u64 *)&cpu->run), &use);
+	__sync_fetch_and_add(&own->left, 1);
+	return 0;
+}
+
+static __always_inline u32 bucket_of_time(u64 ns)
+{
+	u32 bucket = 0;
+
+	ns >>= CPULEDGER_DISK_FIRST_SHIFT;
+	for (u32 shift = 16; shift; shift >>= 1)
+		if (ns >> shift) {
+			ns >>= shift;
+			bucket += shift;
+		}
+	return bucket & (CPULEDGER_DISK_BUCKETS - 1);
+}
+
+static __always_inline void book_end(struct request *rq, struct cpuledger_disk_request *of, u64 interval)
+{
+	struct cpuledger_disk_use use = { .requests = 1 };
+	u64 now_ns = bpf_ktime_get_ns(), issue_ns = 0;
+	struct cpuledger_disk *disk;
+	u32 kind = kind_of(rq);
+
+	if (of && of->start_ns) {
+		use.ns = now_ns - of->start_ns;
+		issue_ns = of->issue_ns;
+	}
+	disk = book(rq, of, interval, &use);
+	if (!disk || !use.ns)
+		return;
+	if (issue_ns) {
+		__sync_fetch_and_add(&disk->queue_ns, issue_ns - of->start_ns);
+		__sync_fetch_and_add(&disk->device_ns, now_ns - issue_ns);
+	}
+	if (kind < CPULEDGER_DISK_DISCARD)
+		__sync_fetch_and_add(&disk->buckets[kind & 1][bucket_of_time(use.ns)], 1);
+}
+
+SEC("tp_btf/block_io_done")
+int BPF_PROG(on_io_done, struct request *rq)
+{
+	struct cpuledger_cpu_disk *own;
+	struct cpuledger_cpu *cpu;
+	u64 address = (u64)rq;
+
+	if (rq->part && HAS_FLAG(rq, RQF_IO_STAT) && !HAS_FLAG(rq, RQF_FLUSH_SEQ)) {
+		own = enter(&cpu);
+		if (own) {
+			book_end(rq, bpf_map_lookup_elem(&requests, &address), interval_of(*(volatile u64 *)&cpu->run));
+			__sync_fetch_and_add(&own->left, 1);
+		}
+	}
+	bpf_map_delete_elem(&requests, &address);
+	return 0;
+}

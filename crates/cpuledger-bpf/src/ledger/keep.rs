@@ -1,0 +1,67 @@
+//! Which accounts a ledger keeps.
+
+use cpuledger_model::accounts::{Account, Accounts};
+
+use crate::error::Error;
+
+use super::Ledger;
+use super::disk::{self, DiskBook};
+use super::network::{self, Network};
+
+impl Ledger {
+    /// Keeps these accounts from now on, and no others. One that is new is in the books from the next interval on. Where the kernel does not let it be
+    /// kept, [`Ledger::take_refused`] says so, and it is tried again when it was not wanted in between.
+    ///
+    /// [`Account::Blame`] stays as it is: a ledger keeps that from its attachment to its end, or never.
+    pub fn keep(&mut self, wanted: Accounts) {
+        let blame = Accounts::of(&[Account::Blame]);
+        let wanted = wanted.without(blame).union(self.kept().intersection(blame));
+        self.options.accounts = wanted;
+        self.accounts.refused = self.accounts.refused.intersection(wanted);
+        if !wanted.contains(Account::Network) {
+            self.accounts.network = None;
+        }
+        if !wanted.contains(Account::Disk) {
+            self.accounts.disks = None;
+        }
+        for account in wanted.without(self.kept()).without(self.accounts.refused).iter() {
+            if let Err(error) = self.attach_account(account) {
+                self.accounts.refused = self.accounts.refused.union(Accounts::of(&[account]));
+                self.accounts.reasons.push((account, error));
+            }
+        }
+    }
+
+    /// The accounts that it keeps.
+    pub fn kept(&self) -> Accounts {
+        let network = self.accounts.network.as_ref().map(|_| Account::Network);
+        let network = network.into_iter().chain(self.accounts.disks.as_ref().map(|_| Account::Disk));
+        network.chain(self.blame.as_ref().map(|_| Account::Blame)).fold(Accounts::NONE, Accounts::with)
+    }
+
+    /// Which accounts it was to keep since the last call and cannot, and why.
+    pub fn take_refused(&mut self) -> Vec<(Account, Error)> {
+        std::mem::take(&mut self.accounts.reasons)
+    }
+
+    fn attach_account(&mut self, account: Account) -> Result<(), Error> {
+        let (sizes, since) = ((self.options.slots, self.books.len() as u32), self.interval + 1);
+        match account {
+            Account::Network => self.accounts.network = Some(Network::attach(&self.parts, sizes, since)?),
+            Account::Disk => self.accounts.disks = Some(DiskBook::attach(&self.parts, sizes, since)?),
+            // It is in the hooks from the beginning.
+            Account::Blame => {}
+        }
+        Ok(())
+    }
+}
+
+/// Why this kernel cannot keep an account, as far as its types tell; `None`: nothing speaks against it.
+pub fn lacks(account: Account) -> Option<Error> {
+    match account {
+        Account::Network => network::NEEDS.lacks(),
+        Account::Disk => disk::NEEDS.lacks(),
+        // Its tracepoints are older than any kernel that a ledger can be attached to.
+        Account::Blame => None,
+    }
+}

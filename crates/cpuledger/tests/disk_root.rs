@@ -1,0 +1,176 @@
+//! The account of disks, against /proc/diskstats and a program that knows what it has read and written. Needs root and Linux 6.5.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cpuledger::counters::Counters;
+use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
+use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
+use cpuledger_load::not_run;
+use cpuledger_model::disk::DiskUse;
+
+/// Bytes of a request: aligned, as O_DIRECT asks for it.
+const BLOCK: usize = 4096;
+const BLOCKS: u64 = 200;
+
+#[repr(C, align(4096))]
+struct Aligned([u8; BLOCK]);
+
+fn books() -> Option<(Ledger, Interval)> {
+    if let Some(error) = lacks(Account::Disk) {
+        not_run(&error.to_string());
+        return None;
+    }
+    let options = Options { accounts: Accounts::of(&[Account::Disk]), ..Options::default() };
+    Some((Ledger::open(options).expect("the ledger attaches; it needs root"), Interval::default()))
+}
+
+fn close(ledger: &mut Ledger, interval: &mut Interval) {
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    ledger.close(0, &wanted, interval).expect("an interval");
+    let disks = interval.disks.as_ref().expect("the account is kept");
+    let sum = |of: fn(&Counters) -> u64| -> u64 {
+        interval.processes.iter().map(|row| of(&row.usage.growth)).sum()
+    };
+    let (all, unattributed) = (disks.all(), disks.unattributed());
+    let told = |of: fn(&DiskUse) -> u64| of(&all) - of(&unattributed);
+    let told = [
+        told(|disks| disks.reads.count),
+        told(|disks| disks.reads.bytes),
+        told(|disks| disks.reads.ns),
+        told(|disks| disks.writes.count),
+        told(|disks| disks.writes.bytes),
+        told(|disks| disks.writes.ns),
+    ];
+    let of_rows = [
+        sum(|growth| growth.disk_reads),
+        sum(|growth| growth.disk_read_bytes),
+        sum(|growth| growth.disk_read_ns),
+        sum(|growth| growth.disk_writes),
+        sum(|growth| growth.disk_written_bytes),
+        sum(|growth| growth.disk_write_ns),
+    ];
+    assert_eq!(of_rows, told, "{disks:?}");
+}
+
+/// By numbers of devices: reads, sectors read, writes, sectors written, discards, sectors discarded.
+fn diskstats() -> BTreeMap<(u32, u32), [u64; 6]> {
+    let text = std::fs::read_to_string("/proc/diskstats").expect("procfs");
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |place: usize| words[place].parse::<u64>().expect("a number");
+        let place = (number(0) as u32, number(1) as u32);
+        (place, [3, 5, 7, 9, 14, 16].map(number))
+    };
+    text.lines().map(of_line).collect()
+}
+
+/// A file on a file system that has a disk below; `None`: none of these has.
+fn file_on_disk() -> Option<(File, tempfile::TempDir)> {
+    let folders = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/tmp"];
+    folders.into_iter().find_map(|folder| {
+        let folder = tempfile::tempdir_in(folder).ok()?;
+        let path = folder.path().join("blocks");
+        std::fs::write(&path, vec![1; BLOCK * BLOCKS as usize]).ok()?;
+        File::open(&path).and_then(|file| file.sync_all()).ok()?;
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc_o_direct()).open(&path).ok()?;
+        // A file system in memory has no device of its own.
+        let device = file.metadata().ok()?.dev();
+        (rustix::fs::major(device) > 0).then_some((file, folder))
+    })
+}
+
+fn libc_o_direct() -> i32 {
+    rustix::fs::OFlags::DIRECT.bits().cast_signed()
+}
+
+/// Both tests look at the requests of this process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn requests_are_those_of_the_kernel_and_of_the_task_root() {
+    let _alone = alone();
+    let Some((mut ledger, mut interval)) = books() else { return };
+    let Some((file, _folder)) = file_on_disk() else {
+        not_run("no file system here is on a disk and takes O_DIRECT");
+        return;
+    };
+    close(&mut ledger, &mut interval);
+    let mut block = Aligned([0; BLOCK]);
+    for number in 0..BLOCKS {
+        file.read_exact_at(&mut block.0, number * BLOCK as u64).expect("it is there");
+    }
+    block.0.fill(2);
+    for number in 0..BLOCKS {
+        file.write_all_at(&block.0, number * BLOCK as u64).expect("there is room");
+    }
+    close(&mut ledger, &mut interval);
+    let own = Pid(std::process::id().cast_signed());
+    let row = interval.processes.iter().find(|row| row.task.pid == own).expect("it has run");
+    let growth = row.usage.growth;
+    // A block is read and written at once; metadata may come on top.
+    let bytes = BLOCKS * BLOCK as u64;
+    assert_eq!((growth.disk_reads, growth.disk_read_bytes), (BLOCKS, bytes), "{growth:?}");
+    assert!(growth.disk_writes >= BLOCKS && growth.disk_written_bytes >= bytes, "{growth:?}");
+    assert!(growth.disk_written_bytes < bytes + bytes / 10, "{growth:?}");
+    let busiest = interval.disks.as_ref().expect("it is kept").devices.iter();
+    let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
+    let of_times: u64 = disk.read_times.iter().sum();
+    assert_eq!(of_times, disk.all.reads.count - disk.unattributed.reads.count);
+    // It waits for each of them: the time of a request is about that for which it was blocked.
+    let blocked_ns = row.usage.states.expect("the ledger knows them").blocked_ns;
+    let request_ns = growth.disk_read_ns + growth.disk_write_ns;
+    assert!(
+        request_ns > blocked_ns / 2 && request_ns < 2 * blocked_ns + 1_000_000_000,
+        "{request_ns} {blocked_ns}"
+    );
+    assert!(disk.queue_ns + disk.device_ns <= disk.all.reads.ns + disk.all.writes.ns + disk.all.discards.ns);
+}
+
+/// Both are read one after the other, so that a request may end in between: the sum over intervals is that of the kernel when the disks rest.
+#[test]
+fn devices_have_what_diskstats_has_root() {
+    let _alone = alone();
+    let Some((mut ledger, mut interval)) = books() else { return };
+    let Some((file, _folder)) = file_on_disk() else {
+        not_run("no file system here is on a disk and takes O_DIRECT");
+        return;
+    };
+    close(&mut ledger, &mut interval);
+    for _ in 0..20 {
+        let before = diskstats();
+        close(&mut ledger, &mut interval);
+        let is_before = diskstats() == before;
+        let block = Aligned([3; BLOCK]);
+        for number in 0..BLOCKS / 4 {
+            file.write_all_at(&block.0, number * BLOCK as u64).expect("there is room");
+        }
+        let after = diskstats();
+        close(&mut ledger, &mut interval);
+        if !is_before || diskstats() != after {
+            continue;
+        }
+        let disks = interval.disks.as_ref().expect("it is kept");
+        let mut compared = 0;
+        for (numbers, after) in &after {
+            let mut grown = *after;
+            grown.iter_mut().zip(before[numbers]).for_each(|(after, before)| *after -= before);
+            let told = disks.devices.iter().find(|disk| (disk.major, disk.minor) == *numbers);
+            // Partitions, and what has no requests of its own such as device mapper, have none here.
+            let Some(told) = told else { continue };
+            let DiskUse { reads, writes, discards } = told.all;
+            let told = [reads, writes, discards].map(|of| [of.count, of.bytes / 512]).concat();
+            assert_eq!(told, grown, "{numbers:?}");
+            compared += 1;
+        }
+        assert!(compared > 0 && disks.all().writes.count >= BLOCKS / 4);
+        return;
+    }
+    not_run("the disks of this machine never rested for an instant");
+}
