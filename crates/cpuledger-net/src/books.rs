@@ -5,6 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
 
+use crate::compat::Compat;
+use crate::compat::procfs::Known;
 use crate::modes::{self, Modes};
 use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
@@ -95,6 +97,7 @@ pub struct Books {
     service_ns: Option<u128>,
     /// For those who want it: CPU time by mode, and the processes that use most.
     detail: Option<Detail>,
+    compat: Compat,
 }
 
 /// What only a push has.
@@ -130,7 +133,18 @@ impl Books {
             service: None,
             service_ns: None,
             detail: None,
+            compat: Compat::default(),
         }
+    }
+
+    /// Likewise, with these sets of other exporters.
+    #[must_use]
+    pub fn with_compat(mut self, compat: Compat) -> Books {
+        if let Some(wanted) = compat.wanted() {
+            self.wanted = self.wanted.and(&wanted);
+        }
+        self.compat = compat;
+        self
     }
 
     /// Likewise, with CPU time by mode and at most so many processes, one by one.
@@ -169,6 +183,11 @@ impl Books {
 
     /// Adds an interval. One that was added before is left out, as rings of a service that was restarted begin with old ones.
     pub fn add(&mut self, frame: &Frame) {
+        self.add_knowing(frame, &Known::new());
+    }
+
+    /// Likewise; `known` is what was read of processes that have to be looked at.
+    pub fn add_knowing(&mut self, frame: &Frame, known: &Known) {
         let (Some(start_ns), Some(end_ns)) = (frame.figure(Column::START_NS), frame.figure(Column::END_NS))
         else {
             return;
@@ -195,6 +214,7 @@ impl Books {
             detail.modes.add_frame(frame);
             detail.processes.add(frame);
         }
+        self.compat.add(frame, known);
         if let Some(used_ns) = self.service.and_then(|process| self_ns_of(frame, process)) {
             *self.service_ns.get_or_insert(0) += u128::from(used_ns);
         }
@@ -206,6 +226,7 @@ impl Books {
         self.created = at(end_ns.saturating_sub(frame.length_ns().unwrap_or_default()));
         let created = self.created;
         self.tables.iter_mut().for_each(|table| table.begin_at(created));
+        self.compat.begin_at(created);
     }
 
     /// End of the last interval, or now if there was none.
@@ -224,7 +245,7 @@ impl Books {
             table.add_rest(&report.other);
             table.trim();
             let total = report.total();
-            for (is_known, told) in self.is_known.iter_mut().zip([total.waiting_ns, total.stolen_ns]) {
+            for (is_known, told) in self.is_known.iter_mut().zip(Figure::told(&total)) {
                 *is_known |= told.is_some();
             }
             balance = Some(report.balance);
@@ -250,6 +271,7 @@ impl Books {
             table.age(passed);
             table.rank(created, is_amid_round);
         }
+        self.compat.settle(passed, created, is_amid_round);
         if let Some(detail) = &mut self.detail {
             detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
         }
@@ -264,6 +286,9 @@ impl Books {
             if table.seen_by_all() {
                 self.revision += 1;
             }
+        }
+        if self.compat.seen_by_all() {
+            self.revision += 1;
         }
         if let Some(detail) = &mut self.detail {
             detail.processes.were_shown();
@@ -303,6 +328,17 @@ impl Books {
     /// The processes that use most.
     pub fn processes(&self) -> Vec<&Process> {
         self.detail.as_ref().map(|detail| detail.processes.shown()).unwrap_or_default()
+    }
+
+    /// The sets of other exporters.
+    pub fn compat(&self) -> &Compat {
+        &self.compat
+    }
+
+    /// The same, to be changed: what is shown changes with it.
+    pub fn compat_mut(&mut self) -> &mut Compat {
+        self.settled_intervals = None;
+        &mut self.compat
     }
 
     /// When the counters began.

@@ -1,16 +1,16 @@
 //! The text that Prometheus reads: OpenMetrics 1.0, or the classic format 0.0.4.
 
+mod compat;
+
 use std::fmt::{self, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-use cpuledger_report::Dimension;
 
 use crate::books::{Books, REASONS};
 use crate::families::{FAMILIES, Family, Kind, PARTS};
 use crate::labels::REST;
 use crate::own::Own;
 use crate::series::Table;
-use crate::totals::{Figure, Totals};
+use crate::totals::{Figure, Sums};
 
 /// Which of the two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,9 @@ fn thousandths(text: &str) -> u32 {
     text.trim().parse::<f32>().map_or(0, |quality| (quality.clamp(0.0, 1.0) * 1000.0) as u32)
 }
 
+/// Values of the label `direction`.
+const DIRECTIONS: [&str; 2] = ["sent", "received"];
+
 /// Nanoseconds as seconds, to the last digit.
 struct Seconds(u128);
 
@@ -78,27 +81,13 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The name of a dimension as the value of the label `by`.
-pub fn dimension_name(dimension: Dimension) -> &'static str {
-    match dimension {
-        Dimension::Command => "command",
-        Dimension::User => "user",
-        Dimension::Cgroup => "cgroup",
-        Dimension::Unit => "unit",
-        Dimension::Container => "container",
-        Dimension::Pod => "pod",
-        Dimension::Image => "image",
-        Dimension::Process => "process",
-        Dimension::Ancestor => "ancestor",
-    }
-}
-
 /// The text of the books, which changes with the intervals.
 pub fn render_books(books: &Books, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     for family in &FAMILIES {
         page.family(family, |page| page.of_books(family, books));
     }
+    page.of_others(books);
     page.text
 }
 
@@ -139,7 +128,7 @@ impl Page {
             Kind::Cpu => self.cpu(family, books),
             Kind::Departed => {
                 for (dimension, table) in books.tables() {
-                    let labels = format!("{{by=\"{}\"}}", dimension_name(dimension));
+                    let labels = format!("{{by=\"{}\"}}", dimension.name());
                     self.sample(family, &labels, table.left_ns());
                 }
             }
@@ -150,7 +139,15 @@ impl Page {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Series(_) | Kind::Own(_) | Kind::Server(_) => {}
+            Kind::Directions(figures) if books.knows(figures[0]) => {
+                self.of_directions(family, figures, books)
+            }
+            Kind::Series(_)
+            | Kind::Directions(_)
+            | Kind::Own(_)
+            | Kind::Server(_)
+            | Kind::Group(_)
+            | Kind::Container(_) => {}
         }
     }
 
@@ -168,7 +165,7 @@ impl Page {
     fn sample(&mut self, family: &Family, labels: &str, value: u128) {
         let total = if family.is_counter { "_total" } else { "" };
         let _ = match family.unit {
-            "seconds" => writeln!(self.text, "{}{total}{labels} {}", family.name, Seconds(value)),
+            "seconds" | "ratio" => writeln!(self.text, "{}{total}{labels} {}", family.name, Seconds(value)),
             _ => writeln!(self.text, "{}{total}{labels} {value}", family.name),
         };
     }
@@ -183,7 +180,7 @@ impl Page {
 
     fn cpu(&mut self, family: &Family, books: &Books) {
         for (dimension, table) in books.tables() {
-            let by = dimension_name(dimension);
+            let by = dimension.name();
             for (name, totals, created) in lines(table) {
                 for (part, figure) in PARTS {
                     let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Escaped(&name));
@@ -194,9 +191,22 @@ impl Page {
         }
     }
 
+    fn of_directions(&mut self, family: &Family, figures: [Figure; 2], books: &Books) {
+        for (dimension, table) in books.tables() {
+            let by = dimension.name();
+            for (name, totals, _) in lines(table) {
+                for (direction, figure) in DIRECTIONS.into_iter().zip(figures) {
+                    let labels =
+                        format!("{{by=\"{by}\",name=\"{}\",direction=\"{direction}\"}}", Escaped(&name));
+                    self.sample(family, &labels, totals.get(figure));
+                }
+            }
+        }
+    }
+
     fn of_series(&mut self, family: &Family, figure: Figure, books: &Books) {
         for (dimension, table) in books.tables() {
-            let by = dimension_name(dimension);
+            let by = dimension.name();
             for (name, totals, _) in lines(table) {
                 let labels = format!("{{by=\"{by}\",name=\"{}\"}}", Escaped(&name));
                 self.sample(family, &labels, totals.get(figure));
@@ -206,7 +216,7 @@ impl Page {
 }
 
 /// The series of a dimension, and the rest last.
-pub fn lines(table: &Table) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+pub fn lines<T: Sums>(table: &Table<T>) -> impl Iterator<Item = (String, &T, SystemTime)> {
     let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created));
     own.chain([(REST.to_owned(), table.rest(), table.created())])
 }

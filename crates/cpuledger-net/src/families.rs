@@ -1,6 +1,8 @@
 //! The families of metrics: one row each, from which the text and docs/metrics.md are made.
 
 use crate::books::{Books, Machine};
+use crate::compat::groups::Gauge;
+use crate::compat::usage::Count;
 use crate::own::Own;
 use crate::totals::Figure;
 
@@ -13,6 +15,8 @@ pub enum Kind {
     Departed,
     /// A figure by dimension and name.
     Series(Figure),
+    /// Two figures by dimension, name and direction: sent, and received.
+    Directions([Figure; 2]),
     /// A figure of the machine.
     Machine(fn(&Machine) -> u128),
     /// Unattributed time by reason.
@@ -21,13 +25,47 @@ pub enum Kind {
     Own(fn(&Books, &Own) -> Option<u128>),
     /// What the server says of itself; a push has other figures.
     Server(fn(&Books, &Own) -> Option<u128>),
+    /// Of groups of processes, as process-exporter has them.
+    Group(OfGroup),
+    /// CPU time of containers, as cAdvisor has it.
+    Container(OfContainer),
+}
+
+/// Samples of a group.
+#[derive(Clone, Copy)]
+pub enum OfGroup {
+    /// CPU time by mode.
+    Cpu,
+    /// A counter.
+    Count(Count),
+    /// Counters by the values of a label.
+    Counts(&'static str, &'static [(&'static str, Count)]),
+    /// What there is at the moment.
+    Gauge(Gauge),
+    /// The same by the values of a label.
+    Gauges(&'static str, &'static [(&'static str, Gauge)]),
+    /// When the oldest process began.
+    OldestStart,
+    /// The greatest share of the files that a process may have open.
+    WorstRatio,
+}
+
+/// CPU time of a container.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OfContainer {
+    /// All of it.
+    Usage,
+    /// That in user mode.
+    User,
+    /// That in the kernel.
+    System,
 }
 
 /// A family.
 pub struct Family {
     /// Its name, without `_total`.
     pub name: &'static str,
-    /// `seconds`: values are nanoseconds, printed as seconds. `bytes`, or nothing.
+    /// `seconds` and `ratio`: values are billionths of it. `bytes`, or nothing.
     pub unit: &'static str,
     /// Whether it is a counter; else a gauge.
     pub is_counter: bool,
@@ -53,7 +91,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind:
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 22] = [
+pub const FAMILIES: [Family; 26] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
@@ -77,6 +115,30 @@ pub const FAMILIES: [Family; 22] = [
         "seconds",
         "Time on a CPU in which living tasks did not execute: interrupts and the hypervisor.",
         Kind::Series(Figure::StolenNs),
+    ),
+    counter(
+        "cpuledger_wait_caused_seconds",
+        "seconds",
+        "Time that others waited for a CPU that tasks had, while an account of blame is kept.",
+        Kind::Series(Figure::WaitCausedNs),
+    ),
+    counter(
+        "cpuledger_wait_suffered_seconds",
+        "seconds",
+        "Time that tasks waited for a CPU, likewise.",
+        Kind::Series(Figure::WaitSufferedNs),
+    ),
+    counter(
+        "cpuledger_network_bytes",
+        "bytes",
+        "Bytes that tasks sent and received by sockets, but for Unix sockets, while an account of the network is kept.",
+        Kind::Directions([Figure::NetworkSent, Figure::NetworkReceived]),
+    ),
+    counter(
+        "cpuledger_unix_socket_bytes",
+        "bytes",
+        "The same by Unix sockets.",
+        Kind::Directions([Figure::UnixSent, Figure::UnixReceived]),
     ),
     counter("cpuledger_births", "", "Processes that began.", Kind::Series(Figure::Births)),
     counter("cpuledger_exits", "", "Processes that ended.", Kind::Series(Figure::Exits)),
@@ -175,5 +237,128 @@ pub const FAMILIES: [Family; 22] = [
         "seconds",
         "When this exporter was started, in seconds since 1970.",
         Kind::Server(|_, own| own.started_ns()),
+    ),
+];
+
+/// Those of process-exporter that there are, under its names.
+pub const OF_PROCESS_EXPORTER: [Family; 13] = [
+    gauge(
+        "namedprocess_namegroup_num_procs",
+        "",
+        "Processes of the group.",
+        Kind::Group(OfGroup::Gauge(Gauge::Processes)),
+    ),
+    counter(
+        "namedprocess_namegroup_cpu_seconds",
+        "seconds",
+        "CPU time of the group, with that of all its processes that have ended.",
+        Kind::Group(OfGroup::Cpu),
+    ),
+    counter(
+        "namedprocess_namegroup_read_bytes",
+        "bytes",
+        "Bytes read from block devices.",
+        Kind::Group(OfGroup::Count(Count::ReadBytes)),
+    ),
+    counter(
+        "namedprocess_namegroup_write_bytes",
+        "bytes",
+        "Bytes written to block devices.",
+        Kind::Group(OfGroup::Count(Count::WriteBytes)),
+    ),
+    counter(
+        "namedprocess_namegroup_major_page_faults",
+        "",
+        "Page faults with I/O.",
+        Kind::Group(OfGroup::Count(Count::MajorFaults)),
+    ),
+    counter(
+        "namedprocess_namegroup_minor_page_faults",
+        "",
+        "Page faults without I/O.",
+        Kind::Group(OfGroup::Count(Count::MinorFaults)),
+    ),
+    counter(
+        "namedprocess_namegroup_context_switches",
+        "",
+        "Context switches.",
+        Kind::Group(OfGroup::Counts(
+            "ctxswitchtype",
+            &[("voluntary", Count::VoluntarySwitches), ("nonvoluntary", Count::InvoluntarySwitches)],
+        )),
+    ),
+    gauge(
+        "namedprocess_namegroup_memory_bytes",
+        "bytes",
+        "Memory of the group.",
+        Kind::Group(OfGroup::Gauges(
+            "memtype",
+            &[
+                ("resident", Gauge::ResidentBytes),
+                ("virtual", Gauge::VirtualBytes),
+                ("swapped", Gauge::SwappedBytes),
+            ],
+        )),
+    ),
+    gauge(
+        "namedprocess_namegroup_open_filedesc",
+        "",
+        "Open files of the group.",
+        Kind::Group(OfGroup::Gauge(Gauge::OpenFiles)),
+    ),
+    gauge(
+        "namedprocess_namegroup_worst_fd_ratio",
+        "ratio",
+        "Open files by the limit of them, of the process of the group where that is the most.",
+        Kind::Group(OfGroup::WorstRatio),
+    ),
+    gauge(
+        "namedprocess_namegroup_oldest_start_time_seconds",
+        "seconds",
+        "When the oldest process of the group began, in seconds since 1970.",
+        Kind::Group(OfGroup::OldestStart),
+    ),
+    gauge(
+        "namedprocess_namegroup_num_threads",
+        "",
+        "Threads of the group.",
+        Kind::Group(OfGroup::Gauge(Gauge::Threads)),
+    ),
+    gauge(
+        "namedprocess_namegroup_states",
+        "",
+        "Processes of the group by the states of their leaders.",
+        Kind::Group(OfGroup::Gauges(
+            "state",
+            &[
+                ("Running", Gauge::Running),
+                ("Sleeping", Gauge::Sleeping),
+                ("Waiting", Gauge::Waiting),
+                ("Zombie", Gauge::Zombie),
+                ("Other", Gauge::OtherState),
+            ],
+        )),
+    ),
+];
+
+/// Those of cAdvisor that there are, under its names.
+pub const OF_CADVISOR: [Family; 3] = [
+    counter(
+        "container_cpu_usage_seconds",
+        "seconds",
+        "CPU time of the container.",
+        Kind::Container(OfContainer::Usage),
+    ),
+    counter(
+        "container_cpu_user_seconds",
+        "seconds",
+        "CPU time of the container in user mode.",
+        Kind::Container(OfContainer::User),
+    ),
+    counter(
+        "container_cpu_system_seconds",
+        "seconds",
+        "CPU time of the container in the kernel.",
+        Kind::Container(OfContainer::System),
     ),
 ];

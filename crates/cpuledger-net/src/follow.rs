@@ -4,13 +4,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-use cpuledger_model::frame::Frame;
+use cpuledger_model::accounts::Accounts;
+use cpuledger_model::frame::{Frame, Wanted};
 use cpuledger_program::output::warn;
 use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::{Next, Reader, RingError};
 use cpuledger_service::varlink::Subscribe;
 
 use crate::books::Books;
+use crate::compat::procfs::{Files, Known};
 use crate::own::Own;
 
 /// How long a call to the service may take: one that is being restarted answers when it is back.
@@ -20,10 +22,60 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two attempts to connect: doubled each time, up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
+/// What is done with the intervals of the service.
+pub trait Sink: Send + 'static {
+    /// A ring begins, of the service with this process.
+    fn begin(&self, service: Option<i32>);
+
+    /// The service has ended: a reason.
+    fn end(&self, reason: &str);
+
+    /// Returns when intervals are wanted; `true`: none were for a while, and only the last one and those that come are.
+    fn wait(&mut self) -> bool;
+
+    /// What of the next interval is wanted.
+    fn wanted(&self) -> Wanted;
+
+    /// What the service shall keep besides CPU time from now on, as far as this reader may ask for it.
+    fn accounts(&self) -> Accounts {
+        Accounts::NONE
+    }
+
+    /// An interval.
+    fn add(&mut self, frame: &Frame);
+}
+
+impl Sink for Shared {
+    fn begin(&self, service: Option<i32>) {
+        self.own.set_connected(true);
+        self.books().set_service(service);
+    }
+
+    fn end(&self, reason: &str) {
+        self.own.set_connected(false);
+        warn(&format!("the service has ended ({reason}); its time is unattributed until it is back"));
+    }
+
+    fn wait(&mut self) -> bool {
+        false
+    }
+
+    fn wanted(&self) -> Wanted {
+        self.books().wanted().clone()
+    }
+
+    fn add(&mut self, frame: &Frame) {
+        let known = self.read_files(frame);
+        self.books().add_knowing(frame, &known);
+    }
+}
+
 /// What the threads of the program share.
 #[derive(Clone)]
 pub struct Shared {
     books: Arc<Mutex<Books>>,
+    /// What reads files of /proc, for groups of processes.
+    files: Option<Arc<Mutex<Files>>>,
     /// What the program says of itself.
     pub own: Arc<Own>,
 }
@@ -31,7 +83,21 @@ pub struct Shared {
 impl Shared {
     /// Of these books.
     pub fn new(books: Books) -> Shared {
-        Shared { books: Arc::new(Mutex::new(books)), own: Arc::new(Own::new()) }
+        Shared { books: Arc::new(Mutex::new(books)), files: None, own: Arc::new(Own::new()) }
+    }
+
+    /// Likewise, with what reads files of processes.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Shared {
+        self.files = Some(Arc::new(Mutex::new(files)));
+        self
+    }
+
+    /// Reads what the groups need of processes of a frame that they do not know. The books are free meanwhile.
+    pub fn read_files(&self, frame: &Frame) -> Known {
+        let Some(files) = &self.files else { return Known::new() };
+        let missing = self.books().compat().groups.as_ref().map(|groups| groups.missing(frame));
+        files.lock().unwrap_or_else(PoisonError::into_inner).read(missing.unwrap_or_default())
     }
 
     /// The books. No thread leaves them half-written: a panic of the one that writes ends the program.
@@ -46,12 +112,26 @@ pub struct Connection {
     reader: Reader,
     /// Which rows it shows.
     pub audience: String,
+    /// What the service was last to keep for this reader.
+    accounts: Accounts,
 }
 
 impl Connection {
     /// The ring.
     pub fn reader(&mut self) -> &mut Reader {
         &mut self.reader
+    }
+
+    /// Asks for these accounts and no others, if that is new. Those that this reader may not ask for are left out: their figures stay absent.
+    fn ask_for(&mut self, accounts: Accounts) -> Result<(), ClientError> {
+        if std::mem::replace(&mut self.accounts, accounts) == accounts {
+            return Ok(());
+        }
+        let possible = self.client.info()?.possible_accounts;
+        let may_ask = |name: &String| possible.contains(name);
+        let names = accounts.iter().map(|account| account.name().to_owned()).filter(may_ask).collect();
+        // The ring stays the one that is read: it says so itself once there is another.
+        self.client.subscribe(&Subscribe { accounts: Some(names), ..Subscribe::default() }).map(drop)
     }
 }
 
@@ -63,18 +143,18 @@ pub fn connect() -> Result<Connection, ClientError> {
     let path = socket_path();
     let mut client = Client::connect(&path, ANSWER)?;
     client.check_owner(&path)?;
-    let (subscription, reader) = client.subscribe(&Subscribe { interval_ns: None, audience: None })?;
-    Ok(Connection { client, reader, audience: subscription.audience })
+    let (subscription, reader) = client.subscribe(&Subscribe::default())?;
+    Ok(Connection { client, reader, audience: subscription.audience, accounts: Accounts::NONE })
 }
 
 /// Starts the thread. It connects again whenever the service has ended.
 ///
 /// # Errors
 /// Where there is no thread to be had.
-pub fn start(connection: Connection, shared: Shared) -> io::Result<()> {
+pub fn start(connection: Connection, mut sink: impl Sink) -> io::Result<()> {
     let run = move || {
         let _end = EndIfPanics;
-        follow(connection, &shared);
+        follow(connection, &mut sink);
     };
     thread::Builder::new().name("ring".into()).spawn(run).map(drop)
 }
@@ -98,17 +178,15 @@ enum End {
     Ended(String),
 }
 
-fn follow(mut connection: Connection, shared: &Shared) {
+fn follow(mut connection: Connection, sink: &mut impl Sink) {
     loop {
-        shared.own.set_connected(true);
-        shared.books().set_service(connection.client.process());
-        let reason = match read(&mut connection, shared) {
+        sink.begin(connection.client.process());
+        let reason = match read(&mut connection, sink) {
             End::Moved => None,
             End::Ended(reason) => Some(reason),
         };
         if let Some(reason) = &reason {
-            shared.own.set_connected(false);
-            warn(&format!("the service has ended ({reason}); its time is unattributed until it is back"));
+            sink.end(reason);
         }
         connection = connect_again();
         // The next ring begins with the frames of this one.
@@ -131,26 +209,32 @@ fn connect_again() -> Connection {
 }
 
 /// Reads frames until there are no more.
-fn read(connection: &mut Connection, shared: &Shared) -> End {
-    let wanted = shared.books().wanted().clone();
+fn read(connection: &mut Connection, sink: &mut impl Sink) -> End {
     let (mut bytes, mut frame) = (Vec::new(), Frame::new());
     let mut has_warned = false;
     loop {
-        match connection.reader.wait(PATIENCE) {
-            Ok(Next::Frame) => {}
-            Ok(Next::Moved) => return End::Moved,
-            Ok(Next::TimedOut) if connection.client.is_connected() => continue,
-            Ok(Next::TimedOut) => return End::Ended("it has closed the connection".into()),
-            Err(error) => return End::Ended(error.to_string()),
-        }
-        match connection.reader.copy(&mut bytes) {
+        // Before the wait: nothing is kept for nobody. Where it is refused, figures stay absent; that the service has ended is seen below.
+        let _ = connection.ask_for(sink.accounts());
+        let copied = if sink.wait() {
+            connection.reader.latest(&mut bytes)
+        } else {
+            match connection.reader.wait(PATIENCE) {
+                Ok(Next::Frame) => {}
+                Ok(Next::Moved) => return End::Moved,
+                Ok(Next::TimedOut) if connection.client.is_connected() => continue,
+                Ok(Next::TimedOut) => return End::Ended("it has closed the connection".into()),
+                Err(error) => return End::Ended(error.to_string()),
+            }
+            connection.reader.copy(&mut bytes)
+        };
+        match copied {
             Ok(Some(_)) => {}
             // It is missing then: the next one shows the gap.
             Ok(None) | Err(RingError::Damaged { .. }) => continue,
             Err(error) => return End::Ended(error.to_string()),
         }
-        match frame.decode_wanted_from(&bytes, &wanted) {
-            Ok(()) => shared.books().add(&frame),
+        match frame.decode_wanted_from(&bytes, &sink.wanted()) {
+            Ok(()) => sink.add(&frame),
             Err(error) if !has_warned => {
                 has_warned = true;
                 warn(&format!("intervals of the service cannot be read: {error}; they count as gaps"));

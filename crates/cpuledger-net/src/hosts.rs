@@ -4,11 +4,26 @@
 
 use std::net::IpAddr;
 
-use hyper::Request;
-use hyper::header::{HOST, HeaderName};
+use hyper::header::{HOST, HeaderName, ORIGIN};
+use hyper::{Request, Response, StatusCode};
+
+use crate::server::{Body, text};
 
 /// A browser says with this header where a request comes from.
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// And with these, what it is to become.
+const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// What is no text is no name of this machine either.
+fn header<T>(request: &Request<T>, name: HeaderName) -> Option<&str> {
+    request.headers().get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+fn host_of<T>(request: &Request<T>) -> Option<&str> {
+    request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(request, HOST))
+}
 
 /// The names of the machine.
 #[derive(Debug)]
@@ -20,14 +35,34 @@ impl Hosts {
         Hosts(rustix::system::uname().nodename().to_string_lossy().into_owned())
     }
 
-    /// Whether a request names this machine, and comes from no page of another site.
-    pub fn has<T>(&self, request: &Request<T>) -> bool {
-        // What is no text is no name of this machine either.
-        let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-        let is_foreign = header(SITE).is_some_and(|site| site == "cross-site" || site == "same-site");
-        // Old clients name no host, and browsers always do.
-        let named = request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(HOST));
-        !is_foreign && named.is_none_or(|named| self.is_own(named))
+    /// Whether a request names this machine. Old clients name no host, and browsers always do.
+    pub fn are_named_by<T>(&self, request: &Request<T>) -> bool {
+        host_of(request).is_none_or(|named| self.is_own(named))
+    }
+
+    /// Whether a request comes from a page of another site.
+    pub fn is_foreign<T>(request: &Request<T>) -> bool {
+        header(request, SITE).is_some_and(|site| site == "cross-site" || site == "same-site")
+    }
+
+    /// Whether a request comes from a page that this server has not sent.
+    pub fn has_other_origin<T>(request: &Request<T>) -> bool {
+        let origin =
+            header(request, ORIGIN).map(|origin| origin.split_once("://").map_or("?", |(_, host)| host));
+        origin.is_some_and(|origin| host_of(request).is_none_or(|host| !host.eq_ignore_ascii_case(origin)))
+    }
+
+    /// Whether a browser goes there as a page, as by a link.
+    pub fn is_visit<T>(request: &Request<T>) -> bool {
+        header(request, MODE) == Some("navigate") && header(request, DESTINATION) == Some("document")
+    }
+
+    /// What a request hears that does not name this machine.
+    pub fn misdirected() -> Response<Body> {
+        text(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this server answers by the name of its machine, localhost or an address\n",
+        )
     }
 
     fn is_own(&self, named: &str) -> bool {

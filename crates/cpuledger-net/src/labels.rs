@@ -60,6 +60,11 @@ pub fn of(name: &Name, users: &Users) -> Option<Label> {
     Some(Label(shortened(text)))
 }
 
+/// A text as the value of a label; an empty one is none.
+pub fn of_text(text: &[u8]) -> String {
+    shortened(escaped(text))
+}
+
 /// Asks for what the label of a name will need.
 pub fn ask_ahead(name: &Name, users: &Users) {
     if let Name::User(uid) = name {

@@ -3,12 +3,15 @@
 //! A thread (`follow`) copies each interval from the ring of the service and adds it to the books (`books`). There each nanosecond goes to one
 //! series of each dimension (`series`). When somebody scrapes, the books are settled and printed (`exposition`), and sent (`server`). A push
 //! does the same from time to time (`push`), and keeps what is not sent yet in a queue (`otlp`). Questions of
-//! programs are answered from the ring or a recording (`mcp`).
+//! programs are answered from the ring or a recording (`mcp`), and so are browsers (`web`).
 #![forbid(unsafe_code)]
 
 mod access;
 mod books;
 pub mod command;
+mod compat;
+mod config_file;
+mod events;
 mod exposition;
 pub mod families;
 mod follow;
@@ -16,15 +19,19 @@ mod gzip;
 mod hosts;
 mod labels;
 mod listen;
+mod listing;
 mod mcp;
 mod modes;
 pub mod otlp;
 mod own;
 mod processes;
 mod push;
+mod read;
+mod scrape;
 mod scrapers;
 mod series;
 mod server;
 mod totals;
 mod users;
+mod web;
 mod web_config;

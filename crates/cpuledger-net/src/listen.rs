@@ -12,9 +12,6 @@ use rustix::net::{AddressFamily, getsockname};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-/// Where nothing else is said.
-pub const USUAL: &str = "127.0.0.1:10911";
-
 /// A place to listen at, as an option has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
@@ -40,7 +37,7 @@ impl FromStr for Place {
             None => text.to_owned(),
         };
         address.parse().map(Place::Address).map_err(|_| {
-            format!("`{text}` is no address with a port, such as {USUAL}, nor a path, such as unix:/run/metrics.sock")
+            format!("`{text}` is no address with a port, such as 127.0.0.1:10911, nor a path, such as unix:/run/metrics.sock")
         })
     }
 }
@@ -176,7 +173,7 @@ mod tests {
     #[test]
     fn places_are_addresses_or_paths() {
         let place = |text: &str| text.parse::<Place>();
-        assert_eq!(place(USUAL), Ok(Place::Address(([127, 0, 0, 1], 10911).into())));
+        assert_eq!(place("127.0.0.1:10911"), Ok(Place::Address(([127, 0, 0, 1], 10911).into())));
         assert_eq!(place(":9100").map(|place| place.to_string()), Ok("[::]:9100".into()));
         assert_eq!(place("[::1]:1").map(|place| place.to_string()), Ok("[::1]:1".into()));
         assert_eq!(place("unix:/run/m").map(|place| place.to_string()), Ok("unix:/run/m".into()));

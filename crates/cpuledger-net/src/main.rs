@@ -1,4 +1,4 @@
-//! `cpuledger-net`, which `cpuledger metrics`, `push` and `mcp` become. All of it is in the library.
+//! `cpuledger-net`, which `cpuledger metrics`, `push`, `mcp` and `web` become. All of it is in the library.
 
 use cpuledger_program::memory::OrEnd;
 use cpuledger_program::name_service;

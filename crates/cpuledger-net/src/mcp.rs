@@ -1,7 +1,6 @@
 //! `cpuledger mcp`: the Model Context Protocol on standard input and output, a JSON-RPC message a line. It has tools and nothing else.
 
 pub mod answer;
-pub mod read;
 
 use std::io::{self, BufRead, Read as _};
 use std::path::Path;

@@ -41,6 +41,20 @@ impl Modes {
         self.system_ns += u128::from(cpu_ns - stolen_ns - user_ns);
     }
 
+    /// Adds what another has.
+    pub fn add_all(&mut self, more: &Modes) {
+        let Modes { user_ns, system_ns, stolen_ns, unknown_ns } = *more;
+        self.user_ns += user_ns;
+        self.system_ns += system_ns;
+        self.stolen_ns += stolen_ns;
+        self.unknown_ns += unknown_ns;
+    }
+
+    /// All but what was stolen.
+    pub fn executed_ns(&self) -> u128 {
+        self.user_ns + self.system_ns + self.unknown_ns
+    }
+
     /// Adds what all processes of an interval used.
     pub fn add_frame(&mut self, frame: &Frame) {
         let table = frame.table(Section::Processes);

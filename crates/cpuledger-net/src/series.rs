@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use cpuledger_report::{Amounts, Name};
+use cpuledger_report::Name;
 
 use crate::labels::{self, Label};
-use crate::totals::Totals;
+use crate::totals::{Sums, Totals};
 use crate::users::Users;
 
 /// What has not used anything for this long gives its series up.
@@ -45,11 +45,11 @@ enum Phase {
 
 /// A series.
 #[derive(Debug, Clone)]
-pub struct Series {
+pub struct Series<T = Totals> {
     /// What it is called: no other series of its table is.
     pub label: Label,
     /// What it has added up.
-    pub totals: Totals,
+    pub totals: T,
     /// When it began.
     pub created: SystemTime,
     phase: Phase,
@@ -68,23 +68,23 @@ struct Candidate {
 
 /// A series that has left, so that it goes on where it was if it comes back.
 #[derive(Debug, Clone)]
-struct Retired {
+struct Retired<T> {
     label: Label,
-    totals: Totals,
+    totals: T,
     created: SystemTime,
     order: u64,
 }
 
 /// The series of one dimension.
 #[derive(Debug)]
-pub struct Table {
+pub struct Table<T = Totals> {
     limit: usize,
-    series: BTreeMap<Name, Series>,
+    series: BTreeMap<Name, Series<T>>,
     /// All that has no series.
-    rest: Totals,
+    rest: T,
     created: SystemTime,
     candidates: HashMap<Name, Candidate>,
-    retired: HashMap<Name, Retired>,
+    retired: HashMap<Name, Retired<T>>,
     /// Those of all series and of all that are retired.
     labels: HashSet<Label>,
     /// CPU time of the series that have left, remembered or not, in nanoseconds.
@@ -93,18 +93,18 @@ pub struct Table {
     users: Users,
 }
 
-impl Table {
+impl<T: Sums> Table<T> {
     /// With at most `limit` series beside the rest, from `now` on.
-    pub fn new(limit: usize, now: SystemTime) -> Table {
+    pub fn new(limit: usize, now: SystemTime) -> Table<T> {
         Table::with_users(limit, now, Users::shared())
     }
 
     /// The same, with names of users from there.
-    fn with_users(limit: usize, now: SystemTime, users: Users) -> Table {
+    fn with_users(limit: usize, now: SystemTime, users: Users) -> Table<T> {
         Table {
             limit,
             series: BTreeMap::new(),
-            rest: Totals::default(),
+            rest: T::default(),
             created: now,
             candidates: HashMap::new(),
             retired: HashMap::new(),
@@ -116,12 +116,17 @@ impl Table {
     }
 
     /// The series, in the order of their names.
-    pub fn series(&self) -> impl Iterator<Item = &Series> {
+    pub fn series(&self) -> impl Iterator<Item = &Series<T>> {
         self.series.values()
     }
 
+    /// Likewise, with their names.
+    pub fn named(&self) -> impl Iterator<Item = (&Name, &Series<T>)> {
+        self.series.iter()
+    }
+
     /// Series that have left, and are remembered.
-    pub fn retired(&self) -> impl Iterator<Item = (String, &Totals, SystemTime)> {
+    pub fn retired(&self) -> impl Iterator<Item = (String, &T, SystemTime)> {
         self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created))
     }
 
@@ -131,7 +136,7 @@ impl Table {
     }
 
     /// What no series has.
-    pub fn rest(&self) -> &Totals {
+    pub fn rest(&self) -> &T {
         &self.rest
     }
 
@@ -165,11 +170,11 @@ impl Table {
     }
 
     /// Adds what a name used.
-    pub fn add(&mut self, name: &Name, amounts: &Amounts) {
-        let used = amounts.self_ns as f64;
+    pub fn add(&mut self, name: &Name, amounts: &T::Amounts) {
+        let used = T::used_ns(amounts) as f64;
         if let Some(series) = self.series.get_mut(name) {
             series.score += used;
-            if *amounts != Amounts::default() {
+            if *amounts != T::Amounts::default() {
                 series.idle = Duration::ZERO;
             }
             match series.phase {
@@ -191,8 +196,26 @@ impl Table {
     }
 
     /// Adds what has no name.
-    pub fn add_rest(&mut self, amounts: &Amounts) {
+    pub fn add_rest(&mut self, amounts: &T::Amounts) {
         self.rest.add(amounts);
+    }
+
+    /// A name that is there has a series as long as there is room, whether it uses time or not.
+    pub fn keep(&mut self, name: &Name) {
+        match self.series.get_mut(name) {
+            Some(series) => series.idle = Duration::ZERO,
+            None => {
+                let own = self.candidates.entry(name.clone()).or_default();
+                *own = Candidate { score: own.score.max(LOWEST), is_active: true };
+            }
+        }
+    }
+
+    /// As long as there is room, no series leaves.
+    pub fn keep_if_there_is_room(&mut self) {
+        if self.series.len() < self.limit {
+            self.series.values_mut().for_each(|series| series.idle = Duration::ZERO);
+        }
     }
 
     /// Keeps the memory for names without a series bounded.
@@ -242,7 +265,7 @@ impl Table {
                 self.left_ns -= retired.totals.cpu_ns();
                 (retired.label, retired.totals, retired.created)
             }
-            None => (self.new_label(label), Totals::default(), now),
+            None => (self.new_label(label), T::default(), now),
         };
         let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
         self.series.insert(name, Series { label, totals, created, phase, score, idle: Duration::ZERO });
@@ -263,10 +286,10 @@ impl Table {
 
     /// Series leave that are idle, or rank far below candidates with these scores, the highest first.
     fn give_way(&mut self, candidates: &[f64]) {
-        let is_leaving = |series: &&Series| matches!(series.phase, Phase::Leaving(_));
+        let is_leaving = |series: &&Series<T>| matches!(series.phase, Phase::Leaving(_));
         let mut leaving = self.series.values().filter(is_leaving).count();
-        let is_counting = |series: &&mut Series| series.phase == Phase::Counting;
-        let mut counting: Vec<&mut Series> = self.series.values_mut().filter(is_counting).collect();
+        let is_counting = |series: &&mut Series<T>| series.phase == Phase::Counting;
+        let mut counting: Vec<&mut Series<T>> = self.series.values_mut().filter(is_counting).collect();
         counting.sort_unstable_by(|one, other| one.score.total_cmp(&other.score));
         let most = (self.limit / LEAVING_SHARE).max(1);
         // Those that leave already make room for the first.

@@ -1,12 +1,13 @@
-//! HTTP: connections, requests and answers.
+//! HTTP: connections, and what comes before each answer.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger_program::output::warn;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
@@ -18,97 +19,135 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Answer};
-use crate::exposition::{Format, render_books, render_own};
-use crate::follow::Shared;
-use crate::gzip::packed;
-use crate::hosts::Hosts;
+use crate::events::Events;
 use crate::listen::{Accepted, Listener, Stream};
-use crate::scrapers::Visitor;
 use crate::web_config::WebConfig;
 
-/// How many connections there are at most. Then the oldest makes room, if it is older than that: who sends a request at once has its answer long
-/// before. Each may hold a text of its own until it is sent.
-const MOST_CONNECTIONS: usize = 64;
+/// A connection that is younger than that does not make room for another: who sends a request at once has its answer long before.
 const LEAST_AGE: Duration = Duration::from_secs(1);
 /// How often one looks whether there is room.
 const ROOM_PAUSE: Duration = Duration::from_millis(10);
-/// How long a caller may take for a TLS handshake, and how long for the head of a request.
+/// How long a caller may take for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// A head has no more bytes.
 const HEAD_BYTES: usize = 16 << 10;
 /// After an accept(2) that failed, for example as there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The page at `/`.
-const INDEX: &str =
-    "<!doctype html><title>cpuledger</title><h1>cpuledger</h1><p><a href=\"/metrics\">Metrics</a></p>\n";
+/// What an answer says: something whole, or events as they come.
+pub type Body = Either<Full<Bytes>, Events>;
 
-type Body = Full<Bytes>;
+/// How much a server takes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connections at most. Then the oldest makes room that is not kept. Each may hold a text of its own until it is sent.
+    pub connections: usize,
+    /// How long a caller may take for the head of a request, and a connection may wait for the next one.
+    pub head: Duration,
+}
 
-/// The text of the books that was made last in each form.
-#[derive(Default)]
-struct Rendered {
-    revision: u64,
-    texts: Vec<(Format, bool, Bytes)>,
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// An address without its port, or a user.
+    pub peer: &'a str,
+    /// While it is set, the connection makes no room for others.
+    pub is_kept: &'a Arc<AtomicBool>,
+}
+
+/// What a server says.
+pub trait Site: Send + Sync + 'static {
+    /// How much it takes on.
+    const LIMITS: Limits;
+
+    /// Why a request is not answered, whoever sends it; `checks_host`: a page of another site may have sent it.
+    fn refusal(&self, request: &Request<Incoming>, checks_host: bool) -> Option<Response<Body>>;
+
+    /// The answer to a request that may have one.
+    fn answer(
+        &self,
+        request: &Request<Incoming>,
+        caller: Caller<'_>,
+    ) -> impl Future<Output = Response<Body>> + Send;
 }
 
 /// What all connections share.
-pub struct Server {
-    shared: Shared,
-    rendered: Mutex<Rendered>,
+pub struct Server<S> {
+    site: S,
     access: Arc<Access>,
-    hosts: Hosts,
     config_path: Option<PathBuf>,
     config: Mutex<Arc<WebConfig>>,
+    /// Whether a configuration that lets everybody read does not come into force.
+    is_guarded: bool,
     connections: Mutex<Connections>,
 }
 
+/// One that lives.
+struct Connection {
+    handle: AbortHandle,
+    since: Instant,
+    is_kept: Arc<AtomicBool>,
+}
+
 /// Those that live, oldest first.
-#[derive(Default)]
 struct Connections {
     next: u64,
-    live: BTreeMap<u64, (AbortHandle, Instant)>,
+    live: BTreeMap<u64, Connection>,
+    /// When there was none any more.
+    empty_since: Instant,
 }
 
 impl Connections {
-    /// Whether there is room for one more. If there is none, the oldest is ended, unless it has just come.
-    fn has_room(&mut self) -> bool {
-        let is_full = self.live.len() >= MOST_CONNECTIONS;
-        if let Some(oldest) = self.live.first_entry().filter(|_| is_full)
-            && oldest.get().1.elapsed() >= LEAST_AGE
-        {
-            oldest.remove().0.abort();
+    /// Whether there is room for one more. If there is none, the oldest that may is ended, unless it has just come.
+    fn has_room(&mut self, most: usize) -> bool {
+        if self.live.len() < most {
             return true;
         }
-        !is_full
+        let mut free = self.live.iter().filter(|(_, own)| !own.is_kept.load(Ordering::Relaxed));
+        let oldest = free.next().filter(|(_, own)| own.since.elapsed() >= LEAST_AGE);
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        if let Some(oldest) = self.live.remove(&number) {
+            oldest.handle.abort();
+        }
+        true
     }
 
-    fn add(&mut self, handle: AbortHandle) -> u64 {
+    fn add(&mut self, handle: AbortHandle, is_kept: Arc<AtomicBool>) -> u64 {
         self.next += 1;
-        self.live.insert(self.next, (handle, Instant::now()));
+        self.live.insert(self.next, Connection { handle, since: Instant::now(), is_kept });
         self.next
+    }
+
+    fn remove(&mut self, number: u64) {
+        self.live.remove(&number);
+        self.empty_since = Instant::now();
     }
 }
 
-impl Server {
-    /// Of these books, with what `--web-config` says.
-    pub fn new(shared: Shared, config_path: Option<PathBuf>, config: WebConfig) -> Server {
+impl<S: Site> Server<S> {
+    /// Of this site, with what `--web-config` says.
+    pub fn new(site: S, config_path: Option<PathBuf>, config: WebConfig, is_guarded: bool) -> Server<S> {
+        let connections = Connections { next: 0, live: BTreeMap::new(), empty_since: Instant::now() };
         Server {
-            shared,
-            rendered: Mutex::default(),
+            site,
             access: Arc::default(),
-            hosts: Hosts::of_machine(),
             config_path,
             config: Mutex::new(Arc::new(config)),
-            connections: Mutex::default(),
+            is_guarded,
+            connections: Mutex::new(connections),
         }
     }
 
+    /// For how long nobody has been connected.
+    pub fn idle(&self) -> Duration {
+        let connections = self.lock_connections();
+        if connections.live.is_empty() { connections.empty_since.elapsed() } else { Duration::ZERO }
+    }
+
     /// Takes connections for ever.
-    pub async fn run(self: Arc<Server>, listener: Listener) {
+    pub async fn run(self: Arc<Server<S>>, listener: Listener) {
         loop {
-            while !self.lock_connections().has_room() {
+            while !self.lock_connections().has_room(S::LIMITS.connections) {
                 sleep(ROOM_PAUSE).await;
             }
             let accepted = match listener.accept().await {
@@ -120,13 +159,15 @@ impl Server {
             };
             let server = Arc::clone(&self);
             let (number, told) = tokio::sync::oneshot::channel();
+            let is_kept = Arc::new(AtomicBool::new(false));
+            let kept = Arc::clone(&is_kept);
             let task = tokio::spawn(async move {
-                Arc::clone(&server).serve(accepted).await;
+                Arc::clone(&server).serve(accepted, kept).await;
                 if let Ok(number) = told.await {
-                    server.lock_connections().live.remove(&number);
+                    server.lock_connections().remove(number);
                 }
             });
-            let place = self.lock_connections().add(task.abort_handle());
+            let place = self.lock_connections().add(task.abort_handle(), is_kept);
             // The task ends only after it has its number.
             let _ = number.send(place);
         }
@@ -143,8 +184,14 @@ impl Server {
             && config.has_changed()
         {
             let (read, files) = WebConfig::read(path);
-            let mut new = read.unwrap_or_else(|error| {
-                warn(&format!("{error}; the configuration from before stays in force"));
+            let reason = match read {
+                Ok(new) if self.is_guarded && !new.is_guarded() => {
+                    Err("it has no certificate, or no password any more".to_owned())
+                }
+                read => read.map_err(|error| error.to_string()),
+            };
+            let mut new = reason.unwrap_or_else(|reason| {
+                warn(&format!("{reason}; the configuration from before stays in force"));
                 WebConfig::clone(&config)
             });
             new.watch(files);
@@ -153,40 +200,51 @@ impl Server {
         Arc::clone(&config)
     }
 
-    async fn serve(self: Arc<Server>, accepted: Accepted) {
+    async fn serve(self: Arc<Server<S>>, accepted: Accepted, is_kept: Arc<AtomicBool>) {
         let Accepted { stream, peer, checks_host } = accepted;
         let config = self.config();
         match &config.tls {
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::clone(tls));
                 if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                    self.speak(stream, peer, checks_host).await;
+                    self.speak(stream, peer, checks_host, is_kept).await;
                 }
             }
-            None => self.speak(stream, peer, checks_host).await,
+            None => self.speak(stream, peer, checks_host, is_kept).await,
         }
     }
 
-    async fn speak(self: Arc<Server>, stream: impl Stream + 'static, peer: String, checks_host: bool) {
+    async fn speak(
+        self: Arc<Server<S>>,
+        stream: impl Stream + 'static,
+        peer: String,
+        checks_host: bool,
+        is_kept: Arc<AtomicBool>,
+    ) {
         let service = service_fn(|request| {
-            let (server, peer) = (Arc::clone(&self), peer.clone());
-            async move { Ok::<_, std::convert::Infallible>(server.answer(&request, &peer, checks_host).await) }
+            let (server, peer, is_kept) = (Arc::clone(&self), peer.clone(), Arc::clone(&is_kept));
+            async move {
+                let caller = Caller { peer: &peer, is_kept: &is_kept };
+                Ok::<_, std::convert::Infallible>(server.answer(&request, caller, checks_host).await)
+            }
         });
         // What goes wrong with a connection concerns nobody but the caller, who sees it end.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
+            .header_read_timeout(S::LIMITS.head)
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service)
             .await;
     }
 
-    async fn answer(&self, request: &Request<Incoming>, peer: &str, checks_host: bool) -> Response<Body> {
-        if checks_host && !self.hosts.has(request) {
-            return text(
-                StatusCode::MISDIRECTED_REQUEST,
-                "this server answers by the name of its machine, localhost or an address\n",
-            );
+    async fn answer(
+        &self,
+        request: &Request<Incoming>,
+        caller: Caller<'_>,
+        checks_host: bool,
+    ) -> Response<Body> {
+        if let Some(refusal) = self.site.refusal(request, checks_host) {
+            return refusal;
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
@@ -195,73 +253,25 @@ impl Server {
         }
         let config = self.config();
         let authorization = text_of(request.headers(), &header::AUTHORIZATION);
-        match self.access.check(&config.users, authorization, peer).await {
-            Answer::Welcome => {}
-            Answer::Busy => {
-                return text(StatusCode::TOO_MANY_REQUESTS, "a password is being checked\n");
-            }
+        match self.access.check(&config.users, authorization, caller.peer).await {
+            Answer::Welcome => self.site.answer(request, caller).await,
+            Answer::Busy => text(StatusCode::TOO_MANY_REQUESTS, "a password is being checked\n"),
             Answer::Refused => {
                 let mut answer = text(StatusCode::UNAUTHORIZED, "a user and a password are needed\n");
                 let challenge = HeaderValue::from_static("Basic realm=\"cpuledger\", charset=\"UTF-8\"");
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-                return answer;
+                answer
             }
         }
-        match request.uri().path() {
-            "/metrics" => self.metrics(request, peer),
-            "/-/healthy" => text(StatusCode::OK, "healthy\n"),
-            "/" => with_type(text(StatusCode::OK, INDEX), "text/html; charset=utf-8"),
-            _ => text(StatusCode::NOT_FOUND, "there is /metrics\n"),
-        }
-    }
-
-    fn metrics(&self, request: &Request<Incoming>, peer: &str) -> Response<Body> {
-        let headers = request.headers();
-        let format = Format::of_accept(text_of(headers, &header::ACCEPT).unwrap_or_default());
-        let accepted = text_of(headers, &header::ACCEPT_ENCODING).unwrap_or_default();
-        let is_packed = accepts_gzip(accepted);
-        let agent = text_of(headers, &header::USER_AGENT).unwrap_or_default();
-        // Who asks for the head alone sees no values.
-        let visitor = (request.method() == Method::GET).then_some(Visitor { peer, agent });
-        let body = self.text(format, is_packed, visitor);
-        let mut answer = with_type(Response::new(Full::new(body)), format.content_type());
-        if is_packed {
-            answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        answer.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
-        answer
-    }
-
-    /// The text for a scraper. That of the books is made once for all that come between two intervals.
-    fn text(&self, format: Format, is_packed: bool, visitor: Option<Visitor<'_>>) -> Bytes {
-        let now = Instant::now();
-        let mut books = self.shared.books();
-        books.settle(now);
-        if visitor.is_some() {
-            self.shared.own.add_scrape();
-        }
-        let form = |text: String| if is_packed { packed(text.as_bytes()) } else { text.into_bytes() };
-        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
-        if rendered.revision != books.revision() {
-            *rendered = Rendered { revision: books.revision(), texts: Vec::new() };
-        }
-        let known = rendered.texts.iter().find(|(own, packed, _)| (*own, *packed) == (format, is_packed));
-        let of_books = match known {
-            Some((_, _, text)) => text.clone(),
-            None => {
-                let text = Bytes::from(form(render_books(&books, format)));
-                rendered.texts.push((format, is_packed, text.clone()));
-                text
-            }
-        };
-        // Two packed texts, one behind the other, are one packed text.
-        let own = form(render_own(&books, &self.shared.own, format));
-        visitor.into_iter().for_each(|visitor| books.visit(visitor, now));
-        [&of_books[..], &own].concat().into()
     }
 }
 
-fn accepts_gzip(header: &str) -> bool {
+/// Whether a header says that its sender takes gzip.
+pub fn accepts_gzip(headers: &HeaderMap) -> bool {
+    text_of(headers, &header::ACCEPT_ENCODING).is_some_and(has_gzip)
+}
+
+fn has_gzip(header: &str) -> bool {
     header.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let is_gzip = matches!(parts.next(), Some("gzip" | "x-gzip" | "*"));
@@ -269,21 +279,33 @@ fn accepts_gzip(header: &str) -> bool {
     })
 }
 
-fn text_of<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+/// The text of a header.
+pub fn text_of<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn text(status: StatusCode, words: &'static str) -> Response<Body> {
-    let mut answer = Response::new(Full::new(Bytes::from_static(words.as_bytes())));
+/// An answer of one sentence.
+pub fn text(status: StatusCode, words: impl Into<Bytes>) -> Response<Body> {
+    let mut answer =
+        with_type(Response::new(Either::Left(Full::new(words.into()))), "text/plain; charset=utf-8");
     *answer.status_mut() = status;
-    with_type(answer, "text/plain; charset=utf-8")
+    answer
 }
 
-fn with_type(mut answer: Response<Body>, kind: &'static str) -> Response<Body> {
+/// The same answer as this type of content, which nobody keeps or guesses at.
+pub fn with_type(mut answer: Response<Body>, kind: &'static str) -> Response<Body> {
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// The same answer, whose bytes are packed if it says so.
+pub fn with_packing(mut answer: Response<Body>, is_packed: bool) -> Response<Body> {
+    if is_packed {
+        answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
     answer
 }
 
@@ -302,7 +324,7 @@ mod tests {
             ("gzip;q=0", false),
             ("br, gzip; q=0.0", false),
         ] {
-            assert_eq!(accepts_gzip(header), expected, "{header}");
+            assert_eq!(has_gzip(header), expected, "{header}");
         }
     }
 }

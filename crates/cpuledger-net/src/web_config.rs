@@ -4,7 +4,6 @@
 //! The file, the certificate and the key are read again when one of them changes.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,41 +15,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use saphyr::{LoadableYamlNode, Yaml};
 
+use crate::config_file::{ConfigError, bytes, unknown};
+
 /// The value of `client_auth_type` by which a caller needs a certificate.
 const REQUIRED: &str = "RequireAndVerifyClientCert";
-
-/// A file has no more bytes.
-const MOST_BYTES: u64 = 1 << 20;
-
-/// Why the file is of no use.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {error}", .path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// The kernel's answer.
-        error: io::Error,
-    },
-    /// It is no YAML.
-    #[error("{} is not YAML: {reason}", .path.display())]
-    NoYaml {
-        /// Which file.
-        path: PathBuf,
-        /// Where, and why.
-        reason: String,
-    },
-    /// It has a key that this program does not know, or a value that it cannot use.
-    #[error("{}: {reason}", .path.display())]
-    Wrong {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-}
 
 /// What the file says. By default everybody may read, by plain HTTP.
 #[derive(Clone, Default)]
@@ -105,6 +73,11 @@ impl WebConfig {
         Ok(config)
     }
 
+    /// Whether nobody reads without a password or a certificate, and nobody listens in.
+    pub fn is_guarded(&self) -> bool {
+        self.tls.is_some() && (self.requires_certificate || !self.users.is_empty())
+    }
+
     /// From now on these are its files.
     pub fn watch(&mut self, files: Files) {
         self.files = files;
@@ -114,19 +87,6 @@ impl WebConfig {
     pub fn has_changed(&self) -> bool {
         self.files.iter().any(|(path, old)| state(path) != *old)
     }
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > MOST_BYTES {
-        return Err(unreadable(io::Error::other(format!("it has more than {MOST_BYTES} bytes"))));
-    }
-    std::fs::read(path).map_err(unreadable)
-}
-
-fn unknown(key: &str, known: &str) -> String {
-    format!("`{key}` is not supported; {known} are")
 }
 
 /// The entries of a mapping. An empty value has none.

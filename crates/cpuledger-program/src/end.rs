@@ -36,6 +36,9 @@ pub enum Notice {
 
 /// What the thread that watches does to the rest of the program.
 pub trait Watched: Send + 'static {
+    /// Called first, on the thread that waits for signals.
+    fn begin(&mut self) {}
+
     /// Tells it. Of several requests to end it is told the first.
     fn tell(&mut self, notice: Notice);
 
@@ -82,6 +85,7 @@ pub fn watch(signals: &[(i32, Notice)], has_screen: bool, watched: impl Watched)
 }
 
 fn run(notices: &mut [(PipeReader, Notice)], has_screen: bool, mut watched: impl Watched) {
+    watched.begin();
     let reason = loop {
         match next(notices, has_screen) {
             Notice::End(reason) => break reason,

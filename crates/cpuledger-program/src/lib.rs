@@ -19,6 +19,7 @@ pub mod push;
 pub mod recording;
 pub mod setuid;
 mod start;
+pub mod web;
 pub mod when;
 
 pub use start::start;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Command};
+use cpuledger_model::Dimension;
 
-use crate::metrics::By;
+use crate::metrics::dimension;
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -51,8 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub queue_size: u32,
     /// Dimensions, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "command,user,unit,container,pod")]
-    pub by: Vec<By>,
+    #[arg(long, value_parser = dimension(), value_delimiter = ',', default_value = "command,user,unit,container,pod")]
+    pub by: Vec<Dimension>,
     /// Number of series in a dimension, beside `other`
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub series: u32,

@@ -4,19 +4,21 @@ use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing::{self, CgroupIds};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, Counted, Off};
 use crate::balance::{Balance, REASONS};
-use crate::deaths::{Dead, Deaths, Id};
+use crate::deaths::{Dead, Deaths};
 use crate::dimension::{Dimension, Name};
 use crate::groups::{Groups, Place};
-use crate::instants::Instants;
+use crate::instants::{Instants, TimeLine};
+use crate::key::{Key, Subject, name_of};
 use crate::lineage::Lineage;
 use crate::names::{Comm, Names};
 use crate::report::{self, Report};
 use crate::table::Table;
+use crate::within::{Condition, Within};
 
 /// What each report is made of.
-const COLUMNS: [Column; 27] = [
+const COLUMNS: [Column; 33] = [
     Column::TID,
     Column::PID,
     Column::START_TIME_NS,
@@ -44,68 +46,30 @@ const COLUMNS: [Column; 27] = [
     Column::RUNQUEUE_WAIT_NS,
     Column::MINOR_FAULTS,
     Column::MAJOR_FAULTS,
+    Column::WAIT_CAUSED_NS,
+    Column::WAIT_SUFFERED_NS,
+    Column::NETWORK_SENT_BYTES,
+    Column::NETWORK_RECEIVED_BYTES,
+    Column::UNIX_SENT_BYTES,
+    Column::UNIX_RECEIVED_BYTES,
 ];
 
-/// What those by cgroup are made of beside that, those by a name of it, and those by ancestry.
+/// What those by cgroup are made of beside that, and those by ancestry. Those by a name of it need [`framing::NAME_COLUMNS`] too.
 const OF_CGROUPS: [Column; 5] =
     [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::UNIT];
-const OF_NAMES: [Column; 6] = [
-    Column::CONTAINER,
-    Column::CONTAINER_ID,
-    Column::IMAGE,
-    Column::POD,
-    Column::NAMESPACE,
-    Column::NAMELESS,
-];
 const OF_ANCESTORS: [Column; 1] = [Column::PPID];
-
-/// A time line: buckets of the same length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimeLine {
-    since_ns: u64,
-    bucket_ns: u64,
-    buckets: u32,
-}
+/// And where it is asked what the living did off the CPU.
+const OFF: [Column; 6] = [
+    Column::ELAPSED_NS,
+    Column::BLOCKED_NS,
+    Column::IO_WAIT_NS,
+    Column::SLEEP_NS,
+    Column::STOPPED_NS,
+    Column::UNSEEN_NS,
+];
 
 /// The pid of the row of all that its reader was not shown. It is no process, whatever one is called.
 const REMAINDER: i64 = 0;
-
-/// What a row is put with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Key {
-    Unknown,
-    /// It has none.
-    Without,
-    Command(Comm),
-    User(u64),
-    Cgroup(u64),
-    /// A cgroup by its path, where that was recorded: numbers are of one boot. Or a unit.
-    Text(Comm),
-    /// With its name, which an exec changes.
-    Process(Id, Comm),
-}
-
-/// A process of the frame that is read, dead or alive.
-struct Subject {
-    id: Id,
-    comm: Comm,
-    euid: Option<u64>,
-    /// By [`Dimension::OF_CGROUP`].
-    of_cgroup: [Key; Dimension::OF_CGROUP.len()],
-    amounts: Amounts,
-}
-
-impl Subject {
-    fn key(&self, dimension: Dimension) -> Key {
-        match dimension {
-            Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
-            Dimension::Command => Key::Command(self.comm),
-            Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
-            Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
-            of_cgroup => of_cgroup.place_of_cgroup().map_or(Key::Unknown, |place| self.of_cgroup[place]),
-        }
-    }
-}
 
 /// Adds up intervals, in the order of their times.
 #[derive(Debug, Clone)]
@@ -129,6 +93,9 @@ pub struct Accumulator {
     /// Memory for those of the frame that is read.
     deaths: Deaths,
     groups: Groups,
+    within: Within,
+    tells_off: bool,
+    tells_counted: bool,
 }
 
 impl Accumulator {
@@ -149,7 +116,31 @@ impl Accumulator {
             extent: None,
             deaths: Deaths::default(),
             groups: Groups::default(),
+            within: Within::default(),
+            tells_off: false,
+            tells_counted: false,
         }
+    }
+
+    /// Likewise, of what meets all these conditions. Ancestry is that of all.
+    #[must_use]
+    pub fn within(mut self, conditions: Vec<Condition>) -> Accumulator {
+        self.within = Within::new(conditions);
+        self
+    }
+
+    /// Likewise, with what the living did off the CPU.
+    #[must_use]
+    pub fn with_states(mut self) -> Accumulator {
+        self.tells_off = true;
+        self
+    }
+
+    /// Likewise, with counters of the living, and how large they were.
+    #[must_use]
+    pub fn with_counters(mut self) -> Accumulator {
+        self.tells_counted = true;
+        self
     }
 
     /// What the reports are made of: of a frame no more has to be read.
@@ -158,16 +149,24 @@ impl Accumulator {
         // A counter counts by what it grew by.
         let mut columns: Vec<Column> =
             COLUMNS.into_iter().map(|column| column.growth().unwrap_or(column)).collect();
+        columns.extend(Column::TRAFFIC_OF_DEAD);
         columns.extend(REASONS.map(|(column, _)| column));
         if self.has_cgroups() {
             sections.push(Section::Cgroups);
             columns.extend(OF_CGROUPS);
         }
         if self.has_names() {
-            columns.extend(OF_NAMES);
+            columns.extend(framing::NAME_COLUMNS);
         }
         if self.has(Dimension::User) {
             columns.push(Column::EUID);
+        }
+        if self.tells_off {
+            columns.extend(OFF);
+        }
+        if self.tells_counted {
+            columns.extend(Counted::COUNTERS.into_iter().filter_map(Column::growth));
+            columns.push(Column::RSS_BYTES);
         }
         if self.lineage.is_some() {
             sections.push(Section::Ancestors);
@@ -187,11 +186,12 @@ impl Accumulator {
     }
 
     fn has_names(&self) -> bool {
-        self.tables.iter().any(|(own, _)| own.needs_names())
+        let mut dimensions = self.tables.iter().map(|(own, _)| *own).chain(self.within.dimensions());
+        dimensions.any(Dimension::needs_names)
     }
 
     fn has(&self, dimension: Dimension) -> bool {
-        self.tables.iter().any(|(own, _)| *own == dimension)
+        self.tables.iter().any(|(own, _)| *own == dimension) || self.within.has(dimension)
     }
 
     /// Likewise, with a time line of this span, CLOCK_REALTIME, in this number of buckets.
@@ -217,15 +217,13 @@ impl Accumulator {
         deaths.read(frame, self.lineage.is_some());
         let began_ns = began_boottime_ns(frame);
         let (mut booked_ns, mut hidden_ns) = (0_u64, 0_u64);
-        for (row, (inherited_ns, unidentified_ns)) in
-            deaths.inherited_ns.iter().zip(&deaths.unidentified_ns).enumerate()
-        {
+        for row in 0..frame.table(Section::Processes).len() {
             if frame.table(Section::Processes).get_signed(Column::PID, row) == Some(REMAINDER) {
                 let cpu_ns = frame.table(Section::Processes).get(Column::CPU_NS, row);
                 hidden_ns = hidden_ns.saturating_add(cpu_ns.unwrap_or_default());
                 continue;
             }
-            let subject = self.living(frame, row, *unidentified_ns, *inherited_ns, began_ns);
+            let subject = self.living(frame, row, &deaths, began_ns);
             booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
             self.put(&subject, bucket);
             if let Some(lineage) = &mut self.lineage {
@@ -234,7 +232,7 @@ impl Accumulator {
                 lineage.add(subject.id, subject.comm, parent, &subject.amounts);
             }
         }
-        booked_ns = deaths.iter().fold(booked_ns, |sum, dead| sum.saturating_add(dead.cpu_ns));
+        booked_ns = deaths.iter().fold(booked_ns, |sum, dead| sum.saturating_add(dead.used.cpu_ns));
         self.put_dead(frame, &deaths, began_ns, bucket);
         self.end_dead(frame, &deaths, began_ns);
         self.deaths = deaths;
@@ -318,19 +316,18 @@ impl Accumulator {
     }
 
     fn put(&mut self, subject: &Subject, bucket: Option<u32>) {
+        let names = &self.names;
+        if !self.within.admits(|dimension| subject.key(dimension), |key| name_of(names, key)) {
+            self.within.outside_ns = self.within.outside_ns.saturating_add(subject.amounts.self_ns);
+            return;
+        }
         for (dimension, table) in &mut self.tables {
             table.add(subject.key(*dimension), &subject.amounts, bucket);
         }
     }
 
-    fn living(
-        &mut self,
-        frame: &Frame,
-        row: usize,
-        unidentified_ns: u64,
-        inherited_ns: u64,
-        began_ns: Option<u64>,
-    ) -> Subject {
+    fn living(&mut self, frame: &Frame, row: usize, deaths: &Deaths, began_ns: Option<u64>) -> Subject {
+        let (unidentified_ns, inherited_ns) = (deaths.unidentified_ns[row], deaths.inherited_ns[row]);
         let table = frame.table(Section::Processes);
         let get = |column| table.get(column, row);
         let grown = |column: Column| column.growth().and_then(get);
@@ -344,19 +341,24 @@ impl Accumulator {
             ended_ns: unidentified_ns.min(cpu_ns),
             unidentified_ns,
             inherited_ns,
-            waiting_ns: get(Column::WAITING_NS).or_else(|| grown(Column::RUNQUEUE_WAIT_NS)),
+            runqueue_wait_ns: get(Column::WAITING_NS).or_else(|| grown(Column::RUNQUEUE_WAIT_NS)),
             stolen_ns: get(Column::STOLEN_NS),
             inherited_stolen_ns: get(Column::EXITED_CHILDREN_STOLEN_NS),
             minor_faults: grown(Column::MINOR_FAULTS),
             major_faults: grown(Column::MAJOR_FAULTS),
+            wait_caused_ns: grown(Column::WAIT_CAUSED_NS),
+            wait_suffered_ns: grown(Column::WAIT_SUFFERED_NS),
+            traffic: std::array::from_fn(|place| {
+                let bytes = grown(Column::TRAFFIC_OF_DEAD[place])?;
+                Some(bytes.saturating_sub(deaths.inherited_traffic[row][place].unwrap_or_default()))
+            }),
             births: is_birth(start, began_ns),
             deaths: 0,
+            off: if self.tells_off { off_of(table, row) } else { Off::default() },
+            counted: if self.tells_counted { counted_of(table, row) } else { Counted::default() },
         };
         let pid = table.get_signed(Column::PID, row).or_else(|| table.get_signed(Column::TID, row));
-        let of_cgroup = Dimension::OF_CGROUP.map(|dimension| match self.has(dimension) {
-            true => self.of_row(frame, row, dimension),
-            false => Key::Unknown,
-        });
+        let of_cgroup = self.of_cgroups(|own, dimension| own.of_row(frame, row, dimension));
         Subject {
             id: (pid.unwrap_or_default(), start.unwrap_or_default()),
             comm: self.names.of_row(frame, Section::Processes, row),
@@ -366,8 +368,40 @@ impl Accumulator {
         }
     }
 
+    /// By each dimension that a cgroup tells, what a row is put with.
+    fn of_cgroups(
+        &mut self,
+        mut of: impl FnMut(&mut Accumulator, Dimension) -> Key,
+    ) -> [Key; Dimension::OF_CGROUP.len()] {
+        Dimension::OF_CGROUP
+            .map(|dimension| if self.has(dimension) { of(self, dimension) } else { Key::Unknown })
+    }
+
+    /// Puts those of the dead into the tables that meet the conditions: each is looked at.
+    fn put_each_dead(&mut self, frame: &Frame, deaths: &Deaths, began_ns: Option<u64>, bucket: Option<u32>) {
+        let table = frame.table(Section::Exited);
+        for dead in deaths.iter() {
+            let record = dead.record as usize;
+            let (ids, heir) = (cgroup_ids(table, record), deaths.heir_row(dead));
+            let of_cgroup = self.of_cgroups(|own, dimension| {
+                let tells_cgroups = dimension != Dimension::Unit || !own.has_units;
+                match heir {
+                    _ if tells_cgroups && ids != (None, None) => own.of_cgroup(ids, dimension),
+                    Some(row) => own.of_row(frame, row, dimension),
+                    None => Key::Unknown,
+                }
+            });
+            let comm = self.names.of_row(frame, Section::Exited, record);
+            let (euid, amounts) = (table.get(Column::EUID, record), amounts_of(dead, began_ns));
+            self.put(&Subject { id: dead.id, comm, euid, of_cgroup, amounts }, bucket);
+        }
+    }
+
     /// Puts the dead into the tables.
     fn put_dead(&mut self, frame: &Frame, deaths: &Deaths, began_ns: Option<u64>, bucket: Option<u32>) {
+        if self.within.is_narrow() {
+            return self.put_each_dead(frame, deaths, began_ns, bucket);
+        }
         let (mut tables, mut groups) = (std::mem::take(&mut self.tables), std::mem::take(&mut self.groups));
         for (dimension, table) in &mut tables {
             match dimension {
@@ -442,7 +476,18 @@ impl Accumulator {
         for (own, more) in self.buckets.iter_mut().zip(&later.buckets) {
             own.add(more);
         }
+        self.within.outside_ns = self.within.outside_ns.saturating_add(later.within.outside_ns);
         later.extent.into_iter().for_each(|extent| self.extend(extent));
+    }
+
+    /// Forgets all that was added, but for who descends from whom: what is added next is a span of its own.
+    pub fn begin_again(&mut self) {
+        self.tables.iter_mut().for_each(|(_, table)| *table = Table::default());
+        self.lineage.iter_mut().for_each(Lineage::forget_amounts);
+        self.within.outside_ns = 0;
+        self.balance = Balance::default();
+        self.buckets.iter_mut().for_each(|bucket| *bucket = Balance::default());
+        self.extent = None;
     }
 
     /// Number of intervals.
@@ -460,14 +505,28 @@ impl Accumulator {
         self.report_named(by, top, |name| name)
     }
 
+    /// Likewise, but of all names those of which `weigh` says most. So branches stand alone, and none is left out for those above it.
+    pub fn report_ranked(
+        &self,
+        (by, top): (Dimension, usize),
+        weigh: impl Fn(&Amounts) -> Option<u64>,
+        named: impl Fn(Name) -> Name,
+    ) -> Report {
+        let mut report = self.report_named(by, usize::MAX, named);
+        report.rank(top, weigh);
+        report
+    }
+
     /// Likewise, with names that others stand for: rows of the same name are one.
     pub fn report_named(&self, by: Dimension, top: usize, named: impl Fn(Name) -> Name) -> Report {
         let mut report = Report {
             rows: Vec::new(),
             other: Amounts::default(),
             other_names: 0,
+            outside_ns: self.within.outside_ns,
             balance: self.balance,
             extent: self.extent,
+            time_line: self.time_line,
             buckets: self.buckets.clone(),
         };
         match by {
@@ -475,39 +534,46 @@ impl Accumulator {
                 let mut names = self.names.clone();
                 let tree = self.lineage.as_ref().map(|lineage| lineage.tree(&mut names));
                 report::flatten(&mut report, &tree.unwrap_or_default(), &names, top);
+                report.outside_ns = 0;
             }
             _ => {
                 let table = self.tables.iter().find(|(own, _)| *own == by);
                 if let Some((_, table)) = table {
-                    let lines = table.lines.iter().map(|(key, line)| (named(self.name(*key)), line));
+                    let lines =
+                        table.lines.iter().map(|(key, line)| (named(name_of(&self.names, *key)), line));
                     report.take(lines, top);
                     report.add_rest(&table.rest.amounts, table.rest_keys);
                 }
             }
         }
-        report.other.self_ns = report.other.self_ns.saturating_add(self.balance.hidden_ns);
+        // Whether what is not shown meets conditions is not known.
+        let hidden = if self.within.is_narrow() && by != Dimension::Ancestor {
+            &mut report.outside_ns
+        } else {
+            &mut report.other.self_ns
+        };
+        *hidden = hidden.saturating_add(self.balance.hidden_ns);
         report
-    }
-
-    fn name(&self, key: Key) -> Name {
-        match key {
-            Key::Unknown => Name::Unknown,
-            Key::Without => Name::Without,
-            Key::Command(comm) => self.names.text(comm).map_or(Name::Unknown, Name::Text),
-            Key::User(uid) => Name::User(uid),
-            Key::Cgroup(id) => Name::Cgroup(id),
-            Key::Text(text) => self.names.text(text).map_or(Name::Unknown, Name::Text),
-            Key::Process((pid, start_time_ns), comm) => {
-                Name::Process { pid, start_time_ns, comm: self.names.text(comm) }
-            }
-        }
     }
 }
 
 fn amounts_of(dead: &Dead, began_ns: Option<u64>) -> Amounts {
     let mut amounts = Amounts::default();
-    amounts.add_dead(dead.cpu_ns, dead.waiting_ns, dead.births(began_ns));
+    amounts.add_dead(&dead.used, dead.births(began_ns));
     amounts
+}
+
+/// What a row did off the CPU.
+fn off_of(table: &cpuledger_model::frame::Table, row: usize) -> Off {
+    let [elapsed_ns, blocked_ns, io_wait_ns, sleep_ns, stopped_ns, unseen_ns] =
+        OFF.map(|column| table.get(column, row));
+    Off { elapsed_ns, blocked_ns, io_wait_ns, sleep_ns, stopped_ns, unseen_ns }
+}
+
+/// What is counted of a row besides.
+fn counted_of(table: &cpuledger_model::frame::Table, row: usize) -> Counted {
+    let grown = |column: Column| column.growth().and_then(|column| table.get(column, row));
+    Counted { counters: Counted::COUNTERS.map(grown), rss_peak_bytes: table.get(Column::RSS_BYTES, row) }
 }
 
 /// The numbers of a row.

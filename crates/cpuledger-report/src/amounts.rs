@@ -1,5 +1,21 @@
 //! What one row of a report adds up.
 
+use cpuledger_model::frame::Column;
+
+/// Bytes by [`Column::TRAFFIC_OF_DEAD`]; absent where no interval told them.
+pub type Traffic = [Option<u64>; Column::TRAFFIC_OF_DEAD.len()];
+
+/// What a process that died has used in an interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UsedByDead {
+    /// CPU time that its heir has of it.
+    pub(crate) cpu_ns: u64,
+    /// What it waited for a CPU.
+    pub(crate) runqueue_wait_ns: Option<u64>,
+    /// What it has sent and received.
+    pub(crate) traffic: Traffic,
+}
+
 /// What was used. What no interval told is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amounts {
@@ -14,7 +30,7 @@ pub struct Amounts {
     /// CPU time of the dead processes that these inherit from. It is in `self_ns` of other rows or of this one, and in no sum.
     pub inherited_ns: u64,
     /// Time spent waiting for a CPU.
-    pub waiting_ns: Option<u64>,
+    pub runqueue_wait_ns: Option<u64>,
     /// Time on a CPU in which they did not execute; not told of the dead.
     pub stolen_ns: Option<u64>,
     /// Likewise of the dead processes that these inherit from: it is in no other row.
@@ -23,10 +39,87 @@ pub struct Amounts {
     pub minor_faults: Option<u64>,
     /// Page faults with I/O; not told of the dead.
     pub major_faults: Option<u64>,
+    /// What others waited for a CPU that these had, the dead that they account for included.
+    pub wait_caused_ns: Option<u64>,
+    /// What these waited for a CPU, as the account of blame has it, likewise.
+    pub wait_suffered_ns: Option<u64>,
+    /// What they have sent and received by sockets, the dead included, in the order of [`Column::TRAFFIC_OF_DEAD`]: bytes sent and received by all
+    /// but Unix sockets, and the same by these. Each byte is in one row.
+    pub traffic: Traffic,
     /// Processes that were born in an interval, and ran or died in it.
     pub births: u64,
     /// Processes that died.
     pub deaths: u64,
+    /// What the living did off the CPU: nothing is told unless the report asks for it.
+    pub off: Off,
+    /// What else is counted of the living, likewise.
+    pub counted: Counted,
+}
+
+/// Counters of the living, and how large they were. What no interval told is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// What each of its counters grew by.
+    pub counters: [Option<u64>; Counted::COUNTERS.len()],
+    /// The largest resident size of one process at the end of an interval in which it ran.
+    pub rss_peak_bytes: Option<u64>,
+}
+
+impl Counted {
+    /// The counters: user and system time by the kernel's rule, bytes of block devices, and context switches.
+    pub(crate) const COUNTERS: [Column; 6] = [
+        Column::USER_NS,
+        Column::SYSTEM_NS,
+        Column::READ_BYTES,
+        Column::WRITE_BYTES,
+        Column::VOLUNTARY_SWITCHES,
+        Column::INVOLUNTARY_SWITCHES,
+    ];
+
+    /// Name in JSON and value of each.
+    pub fn figures(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+        let counters = Counted::COUNTERS.map(|column| column.name()).into_iter().zip(self.counters);
+        counters.chain([("rss_peak_bytes", self.rss_peak_bytes)])
+    }
+
+    fn add(&mut self, more: &Counted) {
+        for (own, more) in self.counters.iter_mut().zip(more.counters) {
+            *own = sum(*own, more);
+        }
+        // What is not known is less than what is.
+        self.rss_peak_bytes = self.rss_peak_bytes.max(more.rss_peak_bytes);
+    }
+}
+
+/// Where time went while the living were on no CPU, in nanoseconds. What no interval told is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Off {
+    /// The time they were alive, over all their threads.
+    pub elapsed_ns: Option<u64>,
+    /// They waited without being interruptible.
+    pub blocked_ns: Option<u64>,
+    /// Of that: for I/O.
+    pub io_wait_ns: Option<u64>,
+    /// They slept until an event or a signal.
+    pub sleep_ns: Option<u64>,
+    /// A signal, a tracer or a freezer had stopped them.
+    pub stopped_ns: Option<u64>,
+    /// What they did is not known.
+    pub unseen_ns: Option<u64>,
+}
+
+impl Off {
+    /// Name in JSON and value of each.
+    pub fn figures(&self) -> [(&'static str, Option<u64>); 6] {
+        [
+            ("elapsed_ns", self.elapsed_ns),
+            ("blocked_ns", self.blocked_ns),
+            ("io_wait_ns", self.io_wait_ns),
+            ("sleep_ns", self.sleep_ns),
+            ("stopped_ns", self.stopped_ns),
+            ("unseen_ns", self.unseen_ns),
+        ]
+    }
 }
 
 /// The sum of what is known.
@@ -52,22 +145,70 @@ impl Amounts {
             *own = own.saturating_add(more);
         }
         for (own, more) in [
-            (&mut self.waiting_ns, more.waiting_ns),
+            (&mut self.runqueue_wait_ns, more.runqueue_wait_ns),
             (&mut self.stolen_ns, more.stolen_ns),
             (&mut self.inherited_stolen_ns, more.inherited_stolen_ns),
             (&mut self.minor_faults, more.minor_faults),
             (&mut self.major_faults, more.major_faults),
+            (&mut self.off.elapsed_ns, more.off.elapsed_ns),
+            (&mut self.off.blocked_ns, more.off.blocked_ns),
+            (&mut self.off.io_wait_ns, more.off.io_wait_ns),
+            (&mut self.off.sleep_ns, more.off.sleep_ns),
+            (&mut self.off.stopped_ns, more.off.stopped_ns),
+            (&mut self.off.unseen_ns, more.off.unseen_ns),
+            (&mut self.wait_caused_ns, more.wait_caused_ns),
+            (&mut self.wait_suffered_ns, more.wait_suffered_ns),
         ] {
             *own = sum(*own, more);
         }
+        self.add_traffic(&more.traffic);
+        self.counted.add(&more.counted);
     }
+
+    /// All figures by their names in JSON: those of every report, and those that it has if it asks for them.
+    pub fn all_figures(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+        self.figures().into_iter().chain(self.counted.figures()).chain(self.off.figures())
+    }
+
+    fn add_traffic(&mut self, more: &Traffic) {
+        for (own, more) in self.traffic.iter_mut().zip(more) {
+            *own = sum(*own, *more);
+        }
+    }
+
+    /// Name in JSON and value of each figure that every report has.
+    pub fn figures(&self) -> [(&'static str, Option<u64>); Amounts::FIGURES] {
+        let [sent, received, unix_sent, unix_received] = self.traffic;
+        [
+            ("self_ns", Some(self.self_ns)),
+            ("inherited_ns", Some(self.inherited_ns)),
+            ("unidentified_ns", Some(self.unidentified_ns)),
+            ("runqueue_wait_ns", self.runqueue_wait_ns),
+            ("stolen_ns", self.stolen_ns),
+            ("inherited_stolen_ns", self.inherited_stolen_ns),
+            ("minor_faults", self.minor_faults),
+            ("major_faults", self.major_faults),
+            ("wait_caused_ns", self.wait_caused_ns),
+            ("wait_suffered_ns", self.wait_suffered_ns),
+            ("network_sent_bytes", sent),
+            ("network_received_bytes", received),
+            ("unix_sent_bytes", unix_sent),
+            ("unix_received_bytes", unix_received),
+            ("births", Some(self.births)),
+            ("deaths", Some(self.deaths)),
+        ]
+    }
+
+    /// How many these are.
+    pub const FIGURES: usize = 16;
 
     /// Adds what a process that died has: `births` is 1 if it was born in the same interval.
     #[inline]
-    pub(crate) fn add_dead(&mut self, self_ns: u64, waiting_ns: Option<u64>, births: u64) {
-        self.self_ns = self.self_ns.saturating_add(self_ns);
-        self.ended_ns = self.ended_ns.saturating_add(self_ns);
-        self.waiting_ns = sum(self.waiting_ns, waiting_ns);
+    pub(crate) fn add_dead(&mut self, used: &UsedByDead, births: u64) {
+        self.self_ns = self.self_ns.saturating_add(used.cpu_ns);
+        self.ended_ns = self.ended_ns.saturating_add(used.cpu_ns);
+        self.runqueue_wait_ns = sum(self.runqueue_wait_ns, used.runqueue_wait_ns);
+        self.add_traffic(&used.traffic);
         self.births += births;
         self.deaths += 1;
     }

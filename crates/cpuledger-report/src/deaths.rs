@@ -3,7 +3,7 @@
 use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::sum;
+use crate::amounts::{Traffic, UsedByDead, sum};
 
 /// A process: its pid and its start.
 pub(crate) type Id = (i64, u64);
@@ -16,10 +16,8 @@ pub(crate) type HeirId = (i64, Option<u64>);
 pub(crate) struct Dead {
     /// Which.
     pub(crate) id: Id,
-    /// CPU time that its heir has of it.
-    pub(crate) cpu_ns: u64,
-    /// What it waited for a CPU.
-    pub(crate) waiting_ns: Option<u64>,
+    /// What it used.
+    pub(crate) used: UsedByDead,
     /// The kernel's parent; 0: it is not told.
     ppid: i64,
     /// A record of it in the section of the dead, that of its leader if there is one.
@@ -60,6 +58,8 @@ pub(crate) struct Deaths {
     pub(crate) unidentified_ns: Vec<u64>,
     /// For each row of processes: what it inherits from the others.
     pub(crate) inherited_ns: Vec<u64>,
+    /// For each row of processes: what they have sent and received, which it has too.
+    pub(crate) inherited_traffic: Vec<Traffic>,
     rows: Rows,
     found: Vec<Dead>,
     /// The places in `found` of those that died, in the order of their ends.
@@ -91,6 +91,8 @@ impl Deaths {
         self.unidentified_ns.extend(processes.all(Column::EXITED_CHILDREN_NS).map(Option::unwrap_or_default));
         self.inherited_ns.clear();
         self.inherited_ns.resize(processes.len(), 0);
+        self.inherited_traffic.clear();
+        self.inherited_traffic.resize(processes.len(), Traffic::default());
         if frame.table(Section::Exited).is_empty() {
             return;
         }
@@ -113,13 +115,16 @@ impl Deaths {
             let dead = &mut self.found[*place as usize];
             // What the heir does not have of it is not in the sum of the frame.
             let Some(row) = self.heirs[dead.heir as usize].row else {
-                dead.cpu_ns = 0;
+                (dead.used.cpu_ns, dead.used.traffic) = (0, Traffic::default());
                 continue;
             };
             let left_ns = &mut self.unidentified_ns[row];
-            dead.cpu_ns = dead.cpu_ns.min(*left_ns);
-            *left_ns -= dead.cpu_ns;
-            self.inherited_ns[row] = self.inherited_ns[row].saturating_add(dead.cpu_ns);
+            dead.used.cpu_ns = dead.used.cpu_ns.min(*left_ns);
+            *left_ns -= dead.used.cpu_ns;
+            self.inherited_ns[row] = self.inherited_ns[row].saturating_add(dead.used.cpu_ns);
+            for (own, bytes) in self.inherited_traffic[row].iter_mut().zip(dead.used.traffic) {
+                *own = sum(*own, bytes);
+            }
         }
     }
 
@@ -160,13 +165,17 @@ impl Deaths {
             (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
         let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
         let ended = table.cells(Column::ENDS_PROCESS);
+        let traffic = Column::TRAFFIC_OF_DEAD.map(|column| table.cells(column));
         for record in 0..table.len() {
             let Some(pid) = pids.get(record) else { continue };
             let start = starts.get(record);
             let place = self.place((pid, start.unwrap_or_default()), record as u32);
             let own = &mut self.found[place];
-            own.cpu_ns = own.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
-            own.waiting_ns = sum(own.waiting_ns, waited.get(record));
+            own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
+            own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
+            for (own, bytes) in own.used.traffic.iter_mut().zip(&traffic) {
+                *own = sum(*own, bytes.get(record));
+            }
             if tids.get(record) == Some(pid) {
                 own.record = record as u32;
             }
@@ -197,8 +206,8 @@ impl Deaths {
                 return place;
             }
         }
-        let (cpu_ns, waiting_ns, ppid, ends) = (0, None, 0, false);
-        self.found.push(Dead { id, cpu_ns, waiting_ns, ppid, record, heir: NO_HEIR, ends });
+        let used = UsedByDead::default();
+        self.found.push(Dead { id, used, ppid: 0, record, heir: NO_HEIR, ends: false });
         new
     }
 

@@ -1,43 +1,8 @@
-//! What rows are put together by.
+//! What the rows of a report are of.
 
-/// What rows are put together by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dimension {
-    /// The name of the process.
-    Command,
-    /// The effective user.
-    User,
-    /// The cgroup.
-    Cgroup,
-    /// The unit of systemd, or the cgroup where no unit was recorded: its path says it.
-    Unit,
-    /// The container of the cgroup.
-    Container,
-    /// The pod of that, with its namespace.
-    Pod,
-    /// The image of that.
-    Image,
-    /// The process.
-    Process,
-    /// The names of the process and of those above it, up to the first that is known.
-    Ancestor,
-}
-
-impl Dimension {
-    /// Those that the cgroup of a row tells.
-    pub(crate) const OF_CGROUP: [Dimension; 5] =
-        [Dimension::Cgroup, Dimension::Unit, Dimension::Container, Dimension::Pod, Dimension::Image];
-
-    /// Its place among these.
-    pub(crate) fn place_of_cgroup(self) -> Option<usize> {
-        Dimension::OF_CGROUP.iter().position(|own| *own == self)
-    }
-
-    /// Whether the names of a cgroup are needed for it, and not its path alone.
-    pub(crate) fn needs_names(self) -> bool {
-        matches!(self, Dimension::Container | Dimension::Pod | Dimension::Image)
-    }
-}
+pub use cpuledger_model::Dimension;
+use cpuledger_proc::escape::escaped;
+use cpuledger_proc::task::units::unit_or_slice;
 
 /// What a row is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,4 +28,31 @@ pub enum Name {
     },
     /// The names from the topmost ancestor down; `None`: not known.
     Path(Vec<Option<Vec<u8>>>),
+}
+
+impl Name {
+    /// A text of one line that no other name has, whatever bytes it is made of.
+    pub fn id(&self) -> String {
+        let told =
+            |comm: &Option<Vec<u8>>| comm.as_ref().map_or("?".into(), |comm| format!("={}", escaped(comm)));
+        match self {
+            Name::Unknown => "?".to_owned(),
+            Name::Without => "none".to_owned(),
+            Name::Text(text) => format!("={}", escaped(text)),
+            Name::User(uid) => format!("user {uid}"),
+            Name::Cgroup(number) => format!("cgroup {number}"),
+            Name::Process { pid, start_time_ns, comm } => format!("{pid} {start_time_ns} {}", told(comm)),
+            // A name has no newline that is not escaped.
+            Name::Path(path) => path.iter().map(told).collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    /// The unit or the slice of a cgroup whose path it is; any other name as it is.
+    #[must_use]
+    pub fn unit(self) -> Name {
+        match self {
+            Name::Text(path) if path.starts_with(b"/") => Name::Text(unit_or_slice(&path).to_vec()),
+            other => other,
+        }
+    }
 }

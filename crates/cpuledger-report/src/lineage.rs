@@ -103,6 +103,15 @@ impl Lineage {
         self.names += into.dead.merge(branch.below(process.comm), 0);
     }
 
+    /// Who descends from whom is kept, and what was used is not.
+    pub(crate) fn forget_amounts(&mut self) {
+        for process in self.processes.values_mut() {
+            process.amounts = Amounts::default();
+            process.dead = Branch::default();
+        }
+        self.names = 0;
+    }
+
     /// Adds what came after.
     pub(crate) fn merge(&mut self, later: Lineage, comms: &Renumbered) {
         for (pid, process) in later.processes {

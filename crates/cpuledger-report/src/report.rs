@@ -7,7 +7,7 @@ use crate::amounts::Amounts;
 use crate::balance::Balance;
 use crate::branch::Branch;
 use crate::dimension::Name;
-use crate::instants::Instants;
+use crate::instants::{Instants, TimeLine};
 use crate::names::{Comm, Names};
 use crate::table::Line;
 
@@ -33,10 +33,14 @@ pub struct Report {
     pub other: Amounts,
     /// How many names these are.
     pub other_names: u64,
-    /// The sum of `self_ns` over the rows and the others is its `attributed_ns`.
+    /// CPU time of what does not meet the conditions: it is in no row, and not in the others.
+    pub outside_ns: u64,
+    /// The sum of `self_ns` over the rows and the others, and of `outside_ns`, is its `attributed_ns`.
     pub balance: Balance,
     /// From the begin of the first interval to the end of the last.
     pub extent: Option<Instants>,
+    /// The time line, if there is one.
+    pub time_line: Option<TimeLine>,
     /// The balance by bucket of the time line.
     pub buckets: Vec<Balance>,
 }
@@ -57,6 +61,20 @@ impl Report {
         for row in rows.drain(top.min(rows.len())..) {
             self.add_rest(&row.amounts, 1);
         }
+        self.rows = rows;
+    }
+
+    /// Puts the rows in another order, and keeps the first; branches stand alone. Of equals the order stays.
+    pub(crate) fn rank(&mut self, top: usize, weigh: impl Fn(&Amounts) -> Option<u64>) {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by_key(|row| Reverse(weigh(&row.amounts)));
+        for row in rows.drain(top.min(rows.len())..) {
+            // What is below a branch has rows of its own, and is in no sum.
+            let is_branch = matches!(row.name, Name::Path(_));
+            let inherited_ns = if is_branch { 0 } else { row.amounts.inherited_ns };
+            self.add_rest(&Amounts { inherited_ns, ..row.amounts }, 1);
+        }
+        rows.iter_mut().for_each(|row| row.depth = 0);
         self.rows = rows;
     }
 

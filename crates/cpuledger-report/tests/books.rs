@@ -45,7 +45,10 @@ fn frames(events: Vec<(Event, u8)>, lag: u64) -> Vec<Frame> {
 }
 
 fn accumulated(frames: &[Frame]) -> Accumulator {
-    let mut accumulator = Accumulator::new(&ALL).with_time_line(0, 10_000, 7);
+    added(Accumulator::new(&ALL).with_time_line(0, 10_000, 7), frames)
+}
+
+fn added(mut accumulator: Accumulator, frames: &[Frame]) -> Accumulator {
     for frame in frames {
         let at = |column| frame.figure(column).expect("it is told");
         let when = Instants { start_realtime_ns: at(Column::START_NS), end_realtime_ns: at(Column::END_NS) };
@@ -177,6 +180,44 @@ proptest! {
             let reports = [&all, &of_others].map(|accumulator| by_name(&accumulator.report(by, usize::MAX)));
             prop_assert_eq!(&reports[0], &reports[1], "by {:?}", by);
         }
+    }
+
+    /// The parts of a name by another dimension are what the name has, and no part is in two names.
+    #[test]
+    fn rows_within_names_add_up_to_the_names(events in events(), lag in 0u64..50) {
+        let frames = frames(events, lag);
+        let whole = accumulated(&frames);
+        for of in [Dimension::Command, Dimension::Unit, Dimension::Process] {
+            for by in [Dimension::User, Dimension::Cgroup] {
+                let mut sums: BTreeMap<Name, u64> = BTreeMap::new();
+                for row in &whole.report(of, usize::MAX).rows {
+                    let id = row.name.clone().id();
+                    let within = added(Accumulator::new(&[by]).within(vec![(of, id)]), &frames).report(by, usize::MAX);
+                    let inside_ns: u64 = within.rows.iter().map(|row| row.amounts.self_ns).sum();
+                    prop_assert_eq!(inside_ns, row.amounts.self_ns);
+                    prop_assert_eq!(inside_ns + within.outside_ns + within.other.self_ns, within.balance.attributed_ns);
+                    for (name, ns) in self_ns(&within) {
+                        *sums.entry(name).or_default() += ns;
+                    }
+                }
+                prop_assert_eq!(sums, self_ns(&whole.report(by, usize::MAX)));
+            }
+        }
+    }
+
+    /// What begins again knows who descends from whom, and nothing else of what was before.
+    #[test]
+    fn a_span_that_begins_again_is_one_of_its_own(events in events(), lag in 0u64..50) {
+        let frames = frames(events, lag);
+        let (before, after) = frames.split_at(frames.len() / 2);
+        let mut again = accumulated(before);
+        again.begin_again();
+        let (again, fresh) = (added(again, after), accumulated(after));
+        for by in ALL.into_iter().filter(|by| *by != Dimension::Ancestor) {
+            prop_assert_eq!(again.report(by, usize::MAX), fresh.report(by, usize::MAX));
+        }
+        let used = |accumulator: &Accumulator| accumulator.report(Dimension::Ancestor, usize::MAX).total().self_ns;
+        prop_assert_eq!(used(&again), used(&fresh));
     }
 
     #[test]

@@ -9,9 +9,8 @@ use cpuledger_program::when::{FORMS, written_exactly};
 use cpuledger_report::{Amounts, Dimension, Name, Report, Row};
 use serde_json::{Value, json};
 
-use crate::exposition::dimension_name;
 use crate::labels::{self, REST, UNKNOWN};
-use crate::mcp::read::{Read, Source, read, span_of};
+use crate::read::{Question, Read, Source, read, span_of};
 use crate::users::Users;
 
 /// How many rows an answer has at most, and if it is not said.
@@ -19,20 +18,6 @@ const MOST_ROWS: u64 = 200;
 const USUAL_ROWS: u64 = 20;
 /// Branches of the process tree that are looked through for a build.
 const MOST_BRANCHES: usize = 100_000;
-
-const DIMENSIONS: [Dimension; 8] = [
-    Dimension::Command,
-    Dimension::User,
-    Dimension::Cgroup,
-    Dimension::Unit,
-    Dimension::Container,
-    Dimension::Pod,
-    Dimension::Image,
-    Dimension::Process,
-];
-
-const SOURCES: [(&str, Source); 3] =
-    [("auto", Source::Auto), ("service", Source::Service), ("recording", Source::Recording)];
 
 /// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +59,12 @@ impl Tool {
         let mut properties = json!({
             "since": { "type": "string", "description": format!("Begin of the span: {FORMS}. Without it, all that the source has: the last minutes, or the whole recording.") },
             "until": { "type": "string", "description": "End of the span, likewise. Without it, the last interval." },
-            "source": { "type": "string", "enum": SOURCES.map(|(name, _)| name), "description": "The service has the last minutes. auto, if not stated: the service if it has all of the span, else the recording." },
+            "source": { "type": "string", "enum": Source::NAMED.map(|(name, _)| name), "description": "The service has the last minutes. auto, if not stated: the service if it has all of the span, else the recording." },
             "top": { "type": "integer", "minimum": 1, "maximum": MOST_ROWS, "description": format!("Number of rows, {USUAL_ROWS} if not stated. The others are one.") },
         });
         let (own, required) = match self {
             Tool::Usage | Tool::Waiters => {
-                let names = DIMENSIONS.map(dimension_name);
+                let names = Dimension::SIDE_BY_SIDE.map(Dimension::name);
                 (
                     (
                         "by",
@@ -126,24 +111,22 @@ impl Tool {
         let top = usize::try_from(top)?;
         let span = span_of(text("since")?, text("until")?)?;
         let source = text("source")?.unwrap_or("auto");
-        let (_, source) = SOURCES
-            .into_iter()
-            .find(|(name, _)| *name == source)
-            .context("`source` is auto, service or recording")?;
+        let source = Source::named(source)?;
         if self == Tool::Build {
             let command =
                 text("command")?.context("`command` is missing: the name of the command at the top")?;
-            let found = read(recording, source, &span, &[Dimension::Ancestor])?;
+            let found = read(recording, source, &span, &Question::by(&[Dimension::Ancestor]), &|| Ok(()))?;
             return build(&found, command, top);
         }
         let by = text("by")?.unwrap_or("command");
-        let by = DIMENSIONS.into_iter().find(|own| dimension_name(*own) == by);
-        let by =
-            by.with_context(|| format!("`by` is one of {}", DIMENSIONS.map(dimension_name).join(", ")))?;
-        let found = read(recording, source, &span, &[by])?;
+        let by = Dimension::SIDE_BY_SIDE.into_iter().find(|own| own.name() == by);
+        let by = by.with_context(|| {
+            format!("`by` is one of {}", Dimension::SIDE_BY_SIDE.map(Dimension::name).join(", "))
+        })?;
+        let found = read(recording, source, &span, &Question::by(&[by]), &|| Ok(()))?;
         let mut report = found.accumulator.report(by, if self == Tool::Usage { top } else { usize::MAX });
         if self == Tool::Waiters {
-            report.rows.sort_by_key(|row| std::cmp::Reverse(row.amounts.waiting_ns));
+            report.rows.sort_by_key(|row| std::cmp::Reverse(row.amounts.runqueue_wait_ns));
             for row in report.rows.drain(top.min(report.rows.len())..) {
                 report.other.add(&row.amounts);
                 report.other_names += 1;
@@ -158,7 +141,7 @@ impl Tool {
             .map(|row| line(&labels::waited_for(&row.name, &users).to_string(), &row.amounts, &report))
             .collect();
         let mut answer = head(&found, &report);
-        answer["by"] = json!(dimension_name(by));
+        answer["by"] = json!(by.name());
         answer["rows"] = json!(rows);
         answer["other"] = line(REST, &report.other, &report);
         answer["other"]["names"] = json!(report.other_names);
@@ -179,7 +162,7 @@ fn head(found: &Read, report: &Report) -> Value {
         "attributed_ns": balance.attributed_ns,
         "idle_ns": balance.idle_ns,
         "unattributed_ns": balance.unattributed_ns + balance.untold_ns,
-        "waiting_ns": report.total().waiting_ns,
+        "runqueue_wait_ns": report.total().runqueue_wait_ns,
         "notes": found.notes,
     })
 }
@@ -191,7 +174,7 @@ fn line(name: &str, amounts: &Amounts, report: &Report) -> Value {
         "cpu_ns": amounts.self_ns,
         "share": (share * 1e6).round() / 1e6,
         "ended_cpu_ns": amounts.ended_ns,
-        "waiting_ns": amounts.waiting_ns,
+        "runqueue_wait_ns": amounts.runqueue_wait_ns,
         "births": amounts.births,
         "deaths": amounts.deaths,
     })

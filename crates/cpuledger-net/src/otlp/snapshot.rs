@@ -8,7 +8,7 @@ use cpuledger_report::Dimension;
 use jiff::Timestamp;
 
 use crate::books::{Books, REASONS};
-use crate::exposition::{dimension_name, lines};
+use crate::exposition::lines;
 use crate::families::{FAMILIES, Family, Kind, PARTS};
 use crate::labels::{REST, UNKNOWN, WITHOUT};
 use crate::otlp::messages::{
@@ -18,7 +18,7 @@ use crate::otlp::messages::{
 use crate::own::Own;
 use crate::processes::Process;
 use crate::series::Table;
-use crate::totals::Totals;
+use crate::totals::{Sums, Totals};
 
 /// The version of the names that are not cpuledger's own.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -49,7 +49,7 @@ pub fn metric_name(family: &Family, by: Option<Dimension>) -> Option<String> {
         Some(name) => format!("{name}.time"),
         None => name.to_owned(),
     };
-    let by = by.map(|by| format!("{}.", dimension_name(by))).unwrap_or_default();
+    let by = by.map(|by| format!("{}.", by.name())).unwrap_or_default();
     Some(format!("cpuledger.{by}{name}"))
 }
 
@@ -82,6 +82,9 @@ pub fn requests(
     page.requests
 }
 
+/// As the semantic conventions of OpenTelemetry name them.
+const DIRECTIONS: [&str; 2] = ["transmit", "receive"];
+
 struct Page<'a> {
     requests: Vec<Request>,
     /// Points in the last of these.
@@ -95,8 +98,8 @@ impl Page<'_> {
     fn family(&mut self, family: &Family, books: &Books, own: &Own) {
         match family.kind {
             // What is not known is not 0.
-            Kind::Series(figure) if !books.knows(figure) => {}
-            Kind::Cpu | Kind::Series(_) => {
+            Kind::Series(figure) | Kind::Directions([figure, _]) if !books.knows(figure) => {}
+            Kind::Cpu | Kind::Series(_) | Kind::Directions(_) => {
                 for (dimension, table) in books.tables() {
                     self.of_series(family, dimension, table);
                 }
@@ -121,6 +124,8 @@ impl Page<'_> {
                 let points = points.collect();
                 self.own(family, None, points);
             }
+            // The sets of other exporters are for those who scrape.
+            Kind::Group(_) | Kind::Container(_) => {}
             Kind::Own(figure) | Kind::Server(figure) => {
                 let value = figure(books, own).map(int);
                 let points = value.map(|value| self.point(Vec::new(), books.created(), value));
@@ -132,10 +137,16 @@ impl Page<'_> {
     fn of_series(&mut self, family: &Family, dimension: Dimension, table: &Table) {
         let mut points = Vec::new();
         for (name, totals, created) in lines(table).chain(self.retired(table)) {
-            let named = || KeyValue::text(&format!("cpuledger.{}", dimension_name(dimension)), name.as_str());
+            let named = || KeyValue::text(&format!("cpuledger.{}", dimension.name()), name.as_str());
             match family.kind {
                 Kind::Series(figure) => {
                     points.push(self.point(vec![named()], created, int(totals.get(figure))));
+                }
+                Kind::Directions(figures) => {
+                    points.extend(DIRECTIONS.into_iter().zip(figures).map(|(direction, figure)| {
+                        let attributes = vec![named(), KeyValue::text("network.io.direction", direction)];
+                        self.point(attributes, created, int(totals.get(figure)))
+                    }))
                 }
                 _ => points.extend(PARTS.map(|(part, figure)| {
                     let attributes = vec![named(), KeyValue::text("cpuledger.part", part)];

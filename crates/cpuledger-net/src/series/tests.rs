@@ -160,7 +160,7 @@ fn a_user_has_a_series_when_there_is_a_name_and_no_time_is_lost_meanwhile() {
         }
         Some(format!("user{uid}"))
     });
-    let mut table = Table::with_users(4, SystemTime::UNIX_EPOCH, users);
+    let mut table: Table = Table::with_users(4, SystemTime::UNIX_EPOCH, users);
     for _ in 0..3 {
         table.add(&Name::User(7), &used(SECOND));
         table.rank(SystemTime::UNIX_EPOCH, false);

@@ -1,0 +1,147 @@
+//! The set of cAdvisor: CPU time of containers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cpuledger_model::frame::{Column, Frame};
+use cpuledger_model::framing::{self, CgroupIds, CgroupNames};
+use cpuledger_proc::task::containers::containers;
+use cpuledger_report::Name;
+
+use super::usage::{Subject, Usage};
+use crate::labels;
+use crate::series::Table;
+
+/// What is needed of the section of cgroups, beside [`framing::NAME_COLUMNS`].
+pub const COLUMNS: [Column; 2] = [Column::PATH, Column::PATH_REST];
+
+/// The values of labels beside the id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Its name in its pod; outside of pods it has none.
+    pub container: String,
+    /// The image.
+    pub image: String,
+    /// The name by which the runtime knows it: of a container of a pod, its id.
+    pub name: String,
+    /// The namespace of the pod.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+}
+
+impl Labels {
+    fn of(names: &CgroupNames) -> Labels {
+        let is_of_pod = !names.pod.is_empty();
+        let container: &[u8] = match &*names.container {
+            name if is_of_pod && name != CgroupNames::SANDBOX => name,
+            _ => b"",
+        };
+        let name = if is_of_pod { &names.container_id } else { names.container_label() };
+        Labels {
+            container: labels::of_text(container),
+            image: labels::of_text(&names.image),
+            name: labels::of_text(name),
+            namespace: labels::of_text(&names.namespace),
+            pod: labels::of_text(&names.pod),
+        }
+    }
+}
+
+/// All containers.
+#[derive(Debug)]
+pub struct Containers {
+    table: Table<Usage>,
+    labels: HashMap<Arc<Name>, Labels>,
+}
+
+impl Containers {
+    /// With at most so many series.
+    pub fn new(limit: usize) -> Containers {
+        Containers { table: Table::new(limit, SystemTime::now()), labels: HashMap::new() }
+    }
+
+    /// The series: their names are paths of cgroups.
+    pub fn table(&self) -> &Table<Usage> {
+        &self.table
+    }
+
+    /// The series, to be looked after.
+    pub fn table_mut(&mut self) -> &mut Table<Usage> {
+        &mut self.table
+    }
+
+    /// The labels of a series.
+    pub fn labels(&self, name: &Name) -> Option<&Labels> {
+        self.labels.get(name)
+    }
+
+    /// Adds what processes used in an interval.
+    pub fn add(&mut self, frame: &Frame, subjects: &[Subject<'_>]) {
+        let mut by_cgroup: HashMap<CgroupIds, Arc<Name>> = HashMap::new();
+        for (ids, names) in framing::cgroups(frame) {
+            if names.container_label().is_empty() {
+                continue;
+            }
+            let name = Arc::new(Name::Text(id(&names.path).to_vec()));
+            self.labels.insert(Arc::clone(&name), Labels::of(&names));
+            by_cgroup.insert(ids, name);
+        }
+        for subject in subjects {
+            if let Some(name) = by_cgroup.get(&subject.cgroup) {
+                self.table.add(name, &subject.used);
+            }
+        }
+        self.table.trim();
+        let shown: HashSet<&Name> = self.table.named().map(|(name, _)| name).collect();
+        let current: HashSet<&Arc<Name>> = by_cgroup.values().collect();
+        self.labels.retain(|name, _| shown.contains(&**name) || current.contains(name));
+    }
+
+    /// The counters begin with the first interval.
+    pub fn begin_at(&mut self, when: SystemTime) {
+        self.table.begin_at(when);
+    }
+
+    /// Chooses who has a series from now on.
+    pub fn settle(&mut self, passed: Duration, created: SystemTime, is_amid_round: bool) {
+        self.table.age(passed);
+        self.table.rank(created, is_amid_round);
+    }
+}
+
+/// The path of the container, of that of a cgroup in it.
+fn id(path: &[u8]) -> &[u8] {
+    let outermost = containers(path).first().and_then(|outermost| path.get(..outermost.end));
+    outermost.unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_within_a_container_is_of_the_container() {
+        let scope = format!("/system.slice/docker-{}.scope", "a".repeat(64));
+        assert_eq!(id(format!("{scope}/init.scope").as_bytes()), scope.as_bytes());
+        assert_eq!(id(b"/odd/place"), b"/odd/place");
+    }
+
+    #[test]
+    fn labels_are_those_of_cadvisor() {
+        let names = CgroupNames {
+            container: b"web".to_vec(),
+            container_id: vec![b'a'; 64],
+            image: b"nginx:1".to_vec(),
+            ..CgroupNames::default()
+        };
+        let of_docker = Labels::of(&names);
+        assert_eq!((&*of_docker.name, &*of_docker.container, &*of_docker.image), ("web", "", "nginx:1"));
+        let in_pod = CgroupNames { pod: b"shop".to_vec(), namespace: b"prod".to_vec(), ..names };
+        let of_pod = Labels::of(&in_pod);
+        assert_eq!((of_pod.name.len(), &*of_pod.container, &*of_pod.pod), (64, "web", "shop"));
+        let sandbox = CgroupNames { container: CgroupNames::SANDBOX.to_vec(), ..in_pod };
+        assert_eq!(Labels::of(&sandbox).container, "");
+    }
+}

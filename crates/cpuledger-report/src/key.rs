@@ -1,0 +1,58 @@
+//! What rows are put together by, as long as they are added up.
+
+use crate::amounts::Amounts;
+use crate::deaths::Id;
+use crate::dimension::{Dimension, Name};
+use crate::names::{Comm, Names};
+
+/// What a row is put with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Key {
+    Unknown,
+    /// It has none.
+    Without,
+    Command(Comm),
+    User(u64),
+    Cgroup(u64),
+    /// A cgroup by its path, where that was recorded: numbers are of one boot. Or a unit.
+    Text(Comm),
+    /// With its name, which an exec changes.
+    Process(Id, Comm),
+}
+
+/// A process of the frame that is read, dead or alive.
+pub(crate) struct Subject {
+    pub(crate) id: Id,
+    pub(crate) comm: Comm,
+    pub(crate) euid: Option<u64>,
+    /// By [`Dimension::OF_CGROUP`].
+    pub(crate) of_cgroup: [Key; Dimension::OF_CGROUP.len()],
+    pub(crate) amounts: Amounts,
+}
+
+impl Subject {
+    pub(crate) fn key(&self, dimension: Dimension) -> Key {
+        match dimension {
+            Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
+            Dimension::Command => Key::Command(self.comm),
+            Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
+            Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
+            of_cgroup => of_cgroup.place_of_cgroup().map_or(Key::Unknown, |place| self.of_cgroup[place]),
+        }
+    }
+}
+
+/// The name of a key.
+pub(crate) fn name_of(names: &Names, key: Key) -> Name {
+    match key {
+        Key::Unknown => Name::Unknown,
+        Key::Without => Name::Without,
+        Key::Command(comm) => names.text(comm).map_or(Name::Unknown, Name::Text),
+        Key::User(uid) => Name::User(uid),
+        Key::Cgroup(id) => Name::Cgroup(id),
+        Key::Text(text) => names.text(text).map_or(Name::Unknown, Name::Text),
+        Key::Process((pid, start_time_ns), comm) => {
+            Name::Process { pid, start_time_ns, comm: names.text(comm) }
+        }
+    }
+}
