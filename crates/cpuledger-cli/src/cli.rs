@@ -93,6 +93,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Show the books in a browser: what runs now, and what ran before
+    #[command(disable_help_flag = true)]
+    Web {
+        /// Options of the program `cpuledger-net`; `cpuledger web --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

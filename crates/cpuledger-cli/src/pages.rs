@@ -53,6 +53,7 @@ fn whole() -> clap::Command {
             "export" => cpuledger_program::export::command(),
             "metrics" => cpuledger_program::metrics::command(),
             "push" => cpuledger_program::push::command(),
+            "web" => cpuledger_program::web::command(),
             "mcp" => cpuledger_program::mcp::command(),
             _ => own,
         };

@@ -1,7 +1,9 @@
-//! What this process may do: not more than its source and its user need, from when the source is open.
+//! What this process may do: not more than its source and its user need, from when the source is open. The screen, which is there before,
+//! may do what its user needs.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use cpuledger::clock::thread_cpu_ns;
@@ -65,6 +67,26 @@ pub fn in_real_time<R>(does: impl FnOnce() -> R) -> R {
         let _ = machine::share_cpus(true);
     }
     result
+}
+
+/// Whether threads of this process hurry.
+static HURRIES: AtomicBool = AtomicBool::new(false);
+
+/// Starts threads that run in real time, where they may and `comes_first` has been said of this one. That, and whatever they start, is
+/// to call [`hurry_no_more`] after what does not take long.
+pub fn hurry<R>(comes_first: bool, start: impl FnOnce() -> R) -> R {
+    if !comes_first {
+        return start();
+    }
+    HURRIES.store(true, Ordering::SeqCst);
+    in_real_time(start)
+}
+
+/// Lets this thread share the CPUs, if threads of this process hurry: else somebody has chosen its priority.
+pub fn hurry_no_more() {
+    if HURRIES.load(Ordering::SeqCst) {
+        let _ = machine::share_cpus(true);
+    }
 }
 
 /// Gives this thread an ordinary nice value again: another process closes the intervals that it shows.
@@ -156,8 +178,8 @@ pub fn allow_open_files(files: u64) {
 }
 
 /// Gives up everything except what the open source still needs, and what the user may do anyway. After sudo, the process belongs to
-/// the caller again; root keeps what killing and renicing take. Must be called before there is a second thread, but for that of
-/// [`watch_names`], because the kernel keeps privileges by thread.
+/// the caller again; root keeps what killing and renicing take. The kernel keeps privileges by thread: each that begins before the source is
+/// open calls it, too, as it needs nothing of [`SourceKind::Service`].
 ///
 /// # Errors
 /// When the kernel refuses; then it must not go on.

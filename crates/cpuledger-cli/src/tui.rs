@@ -21,6 +21,8 @@
 //! Each type that crosses an arrow has a file of its own (`event.rs`, `effect.rs`, `subscription.rs`, `action.rs`, `mode.rs`, `frame.rs`) that imports
 //! none of those that use it.
 //!
+//! - **The first picture** (`first.rs`) is of files of /proc, read within 80 ms by a thread of its own. It and the thread that shows are there before
+//!   the source is open, and have given up what the source needs. So a machine on which opening takes long is seen, and a key can end the program.
 //! - **One rendering.** Columns are those of the registry in `crates/cpuledger-view/src/column`, which `--batch` prints; any key of JSON is a column.
 //! - **States** (`shares.rs` of `cpuledger-view`, which `--by wait` prints, too) are the one exception: parts of a row's own time, not of a CPU's, as whole tenths whose sum is exact. Of a task that did
 //!   not run, its row says the state, which it had all the time.
@@ -40,6 +42,10 @@
 //! - **The cursor** (`state/cursor.rs`) is an identity, and a row number only where there is none yet. A frame without that identity takes the cursor away;
 //!   a change by the user gives it to the next row.
 //! - **Arguments** are asked for by the state (`state/unread.rs`): of the rows in sight and, for a filter or a search, of all that it may find, 256 at a time.
+//! - **Views** (`views.rs`) have a number, which is their key, and a name in the head. The head (`view/head.rs`) has three lines at any width: words have ranks,
+//!   and those of the highest rank go first. What is not exact is a mark there, and sentences on the help page (`view/facts.rs`).
+//! - **The dead** (`listing/dead.rs`) are below the process that inherits their time, where that has a line.
+//! - **Themes** (`theme.rs`): tests compute the contrast of all text, and how the colours look without red and green.
 //! - **Keys** are a table (`keys.rs`), settings another (`config.rs`); help page, manual and the parser of the file are made of them.
 //! - **The terminal** is restored by a guard, by the panic hook of any thread, and before a stop.
 //! - **The end** (`end.rs` of the binary, for batches too): a thread waits for signals and for the terminal to hang up, and informs the others. What does
@@ -53,6 +59,7 @@
 mod act;
 mod action;
 mod app;
+mod around;
 mod backend;
 mod choices;
 pub mod config;
@@ -62,6 +69,7 @@ mod event;
 mod export;
 mod feed;
 mod file_detail;
+mod first;
 #[cfg(test)]
 mod fixture;
 mod frame;
@@ -87,6 +95,7 @@ mod timeline;
 mod travel;
 mod victim;
 mod view;
+mod views;
 
 pub use app::{check, run};
 #[cfg(test)]

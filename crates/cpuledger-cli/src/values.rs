@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use cpuledger::SourceKind;
+use cpuledger::{Account, SourceKind};
 
 /// Parses as another parser does, which says what is wrong with other values; and knows the names.
 #[derive(Debug, Clone)]
@@ -40,5 +40,10 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(SourceKind::ALL.into_iter().map(SourceKind::name))
 }
 
+/// What a ledger may keep besides CPU time.
+pub fn accounts() -> impl Iterator<Item = &'static str> {
+    Account::ALL.into_iter().map(Account::name)
+}
+
 /// The themes of the screen.
-pub const THEMES: [&str; 6] = ["auto", "16", "256", "true", "contrast", "mono"];
+pub const THEMES: [&str; 8] = ["auto", "16", "256", "true", "light", "dark", "contrast", "mono"];

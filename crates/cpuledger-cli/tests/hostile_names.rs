@@ -76,10 +76,10 @@ fn assert_is_clean(text: &str, of: &[&str]) {
     assert_eq!(foul(text), None, "{of:?}: {:?}", text.lines().find(|line| foul(line).is_some()));
 }
 
-/// As text of HTML.
+/// As a text of JSON that stands in HTML.
 fn html(name: &str) -> String {
-    let entities = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
-    entities.iter().fold(name.to_owned(), |text, (letter, entity)| text.replace(*letter, entity))
+    let written = [('\\', "\\\\"), ('"', "\\\""), ('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")];
+    written.iter().fold(name.to_owned(), |text, (letter, own)| text.replace(*letter, own))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -169,7 +169,7 @@ fn no_process_is_put_with_what_is_none() {
 /// The screen shows each name escaped, alone and in groups, and its terminal obeys none of them.
 #[test]
 fn the_screen_obeys_no_name() {
-    let terminal = Terminal::open("names", 190, 45);
+    let terminal = Terminal::open("names", 230, 45);
     record(&terminal.folder().join("recording"));
     let title = terminal.variable("pane_title");
     terminal.start_with("", "--replay recording");

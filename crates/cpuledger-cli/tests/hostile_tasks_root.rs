@@ -137,7 +137,6 @@ fn pids_that_come_around_root() {
             "on Linux {release} the largest pid is that of the whole machine (own from 6.14 on)"
         ));
     }
-    let limit = std::fs::read_to_string("/proc/sys/kernel/pid_max").expect("a limit");
     let storm = "echo 400 > /proc/sys/kernel/pid_max; \
                  while :; do /bin/true; done & first=$!; \
                  while :; do /bin/true; done & second=$!; \
@@ -158,7 +157,8 @@ fn pids_that_come_around_root() {
             assert_figures_are_possible(&output.stdout);
         }
     }
-    assert_eq!(std::fs::read_to_string("/proc/sys/kernel/pid_max").expect("a limit"), limit);
+    // Programs beside this one may raise it.
+    assert_ne!(std::fs::read_to_string("/proc/sys/kernel/pid_max").expect("a limit"), "400\n");
 }
 
 /// A process that reuses the pid of a dead one does not get its time: no process can have used more than the capacity.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use cpuledger_load::{with_export, with_net};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 47] = [
+const INSTALLED: [&str; 50] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
@@ -17,6 +17,8 @@ const INSTALLED: [&str; 47] = [
     "usr/lib/systemd/system/cpuledger-export.timer",
     "usr/lib/systemd/system/cpuledger-metrics.service",
     "usr/lib/systemd/system/cpuledger-push.service",
+    "usr/lib/systemd/system/cpuledger-web.service",
+    "usr/lib/systemd/system/cpuledger-web.socket",
     "usr/lib/systemd/system/cpuledger.service",
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
@@ -53,6 +55,7 @@ const INSTALLED: [&str; 47] = [
     "usr/share/man/man1/cpuledger-status.1",
     "usr/share/man/man1/cpuledger-top-procps.1",
     "usr/share/man/man1/cpuledger-top.1",
+    "usr/share/man/man1/cpuledger-web.1",
     "usr/share/man/man1/cpuledger.1",
     "usr/share/man/man1/ptop.1",
     "usr/share/zsh/site-functions/_cpuledger",
@@ -160,6 +163,7 @@ fn what_is_not_built_is_not_installed() {
         "cpuledger-metrics",
         "cpuledger-push",
         "cpuledger-mcp",
+        "cpuledger-web",
         "/fleet/",
     ];
     let is_further = |name: &str| further.iter().any(|part| name.contains(part));
@@ -184,7 +188,9 @@ fn nothing_of_the_tree_is_in_no_package() {
         .map(|line| line.split_whitespace().collect())
         .collect();
     assert!(rows.iter().all(|row| row.len() == 4), "packaging/files has four columns: {rows:?}");
-    for folder in ["man", "completions", "packaging/systemd"] {
+    for folder in
+        ["man", "completions", "packaging/systemd", "bindings/c/include", "bindings/c-ledger/include"]
+    {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
             let name = entry.expect("an entry").file_name();
             let path = format!("{folder}/{}", name.to_str().expect("UTF-8"));
@@ -294,6 +300,7 @@ fn the_service_manager_takes_the_units() {
         ("cpuledger.service", "cpuledger.socket", "serve"),
         ("cpuledger-metrics.service", "cpuledger.socket", "metrics"),
         ("cpuledger-push.service", "cpuledger.socket", "push"),
+        ("cpuledger-web.service", "cpuledger-web.socket", "web"),
         ("cpuledger-export.service", "cpuledger-export.timer", "export"),
     ] {
         let service = units.join(unit);

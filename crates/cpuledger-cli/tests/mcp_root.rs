@@ -90,7 +90,7 @@ fn answers_of_the_service_and_of_a_recording_add_up_root() {
                 .as_array()
                 .expect("rows")
                 .iter()
-                .map(|row| row["waiting_ns"].as_i64().map_or(-1, i128::from))
+                .map(|row| row["runqueue_wait_ns"].as_i64().map_or(-1, i128::from))
                 .collect();
             assert!(waits.is_sorted_by(|one, other| one >= other) && waits[0] > 0, "{waits:?}");
         }

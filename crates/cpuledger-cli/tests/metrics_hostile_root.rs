@@ -41,7 +41,7 @@ struct Cadence {
 impl Cadence {
     fn follow(service: &Service) -> Cadence {
         let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
-        let wanted = Subscribe { interval_ns: None, audience: None };
+        let wanted = Subscribe::default();
         let (_, mut reader) = client.subscribe(&wanted).expect("root sees all");
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);

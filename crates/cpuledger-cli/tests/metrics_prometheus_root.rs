@@ -133,7 +133,8 @@ fn the_reference_parser_takes_openmetrics_with_any_names_root() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = Service::start("");
     // Room for these beside the names of another test.
-    let metrics = Metrics::start(&service.socket(), &["--series", "5000"]);
+    let options = ["--series", "5000", "--compat", "process-exporter,cadvisor"];
+    let metrics = Metrics::start(&service.socket(), &options);
     // A name has any 15 bytes but 0 and, as it is of a file here, no slash.
     let foul: [&[u8]; 5] =
         [b"a\"} 1\nb", b"\xff\xfe\"", b"back\\slash\\", b"# EOF", "\u{202e}ltr".as_bytes()];

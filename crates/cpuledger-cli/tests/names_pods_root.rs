@@ -9,12 +9,14 @@ mod service;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use cgroups::{BURN, Cgroup};
 use cpuledger_load::not_run;
 use metrics::{Metrics, Samples};
 use namespace::Namespace;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use service::{Service, TIMEOUT};
 
@@ -26,7 +28,7 @@ const READ_SEARCH: u64 = 1 << 2;
 struct Container {
     id: String,
     child: Child,
-    _cgroup: Cgroup,
+    cgroup: Cgroup,
 }
 
 impl Drop for Container {
@@ -73,12 +75,16 @@ fn annotations(name: &str, is_crio: bool) -> Value {
 
 impl Pods {
     fn start() -> Result<Pods, String> {
+        // Tests of one process have cgroups of their own.
+        static SCENES: AtomicU32 = AtomicU32::new(0);
+        let scene = SCENES.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("a folder");
         let namespace = Namespace::hiding(&["/run"])?;
         let mut containers = Vec::new();
         for (number, (name, is_crio)) in CONTAINERS.into_iter().enumerate() {
-            let id = format!("{:08x}{number:056x}", std::process::id());
-            let uid = format!("{:08x}_0000_4000_8000_00000000000{}", std::process::id(), u32::from(is_crio));
+            let id = format!("{:08x}{scene:04x}{number:052x}", std::process::id());
+            let uid =
+                format!("{:08x}_{scene:04x}_4000_8000_00000000000{}", std::process::id(), u32::from(is_crio));
             let slice = format!("kubepods-burstable-pod{uid}.slice");
             let (scope, runtime) = if is_crio {
                 (format!("crio-{id}.scope"), "crio")
@@ -102,7 +108,7 @@ impl Pods {
             assert!(namespace.within(&write).status().expect("nsenter runs").success());
             let cgroup = Cgroup::make(&format!("/kubepods.slice/kubepods-burstable.slice/{slice}/{scope}"));
             let child = cgroup.spawn(&["sh", "-c", BURN]);
-            containers.push(Container { id, child, _cgroup: cgroup });
+            containers.push(Container { id, child, cgroup });
         }
         // Those above the first were there when the others were made: they go last.
         containers.reverse();
@@ -143,8 +149,64 @@ impl Pods {
 
     fn metrics(&self, service: &Service) -> Metrics {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
-        command.args(["metrics", "--listen", "127.0.0.1:0", "--by", "container,pod,image", "--socket"]);
+        command.args(["metrics", "--listen", "127.0.0.1:0", "--by", "container,pod,image"]);
+        command.args(["--compat", "cadvisor", "--socket"]);
         Metrics::of(self.namespace.within(command.arg(service.socket())))
+    }
+}
+
+impl Pods {
+    /// Each container has its series under the labels of cAdvisor, whose growth is what the kernel says of its cgroup.
+    fn assert_cadvisor(&self, metrics: &Metrics) {
+        const FAMILY: &str = "container_cpu_usage_seconds_total";
+        for (name, image, namespace) in [
+            ("web", "docker.io/library/nginx:1.27", "prod"),
+            ("db", "quay.io/postgres:16", "test"),
+            ("", "", "prod"),
+        ] {
+            let container = self.of(name);
+            let id = container.cgroup.path.strip_prefix(cgroups::root()).expect("it is below").display();
+            let beside = format!(
+                "id=\"/{id}\",image=\"{image}\",name=\"{}\",namespace=\"{namespace}\",pod=\"shop-7d4\"",
+                container.id
+            );
+            let series = format!("{{container=\"{name}\",cpu=\"total\",{beside}}}");
+            let modes = format!("{{container=\"{name}\",{beside}}}");
+            let begin = Instant::now();
+            while metrics.scrape("test").sum(FAMILY, &series) == 0 {
+                assert!(begin.elapsed() < TIMEOUT, "{series}: {:?}", metrics.scrape("test"));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            // While it is stopped, what both say is of one instant.
+            let read = || {
+                container.signal(Signal::STOP);
+                let (samples, used_ns) = (metrics.scrape_later("test"), container.used_ns());
+                container.signal(Signal::CONT);
+                (used_ns, samples.sum(FAMILY, &series), samples)
+            };
+            let (before, first, _) = read();
+            std::thread::sleep(Duration::from_secs(2));
+            let (after, last, samples) = read();
+            let (used, grown) = (after - before, last - first);
+            // Each of four times is cut to a tick, before and after.
+            assert!(grown > 0 && grown.abs_diff(used) <= 50_000_000, "{series}: {grown} ns, not {used} ns");
+            let of_mode = |mode: &str| samples.sum(&format!("container_cpu_{mode}_seconds_total"), &modes);
+            assert_eq!(of_mode("user") + of_mode("system"), last, "{series}");
+        }
+    }
+}
+
+impl Container {
+    /// CPU time of its process and of the children of that, by the kernel.
+    fn used_ns(&self) -> u128 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it lives");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name");
+        let ticks = fields.split(' ').skip(11).take(4).map(|ticks| ticks.parse::<u128>().expect("a number"));
+        ticks.sum::<u128>() * 10_000_000
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is ours");
     }
 }
 
@@ -219,8 +281,11 @@ fn pods_of_two_namespaces_are_two_everywhere_root() {
     assert!(both.iter().all(|name| has(&page, name)) && !has(&page, "shop-7d4"), "{page}");
 
     let service = Service::start_as("", |command| pods.namespace.within(&command));
-    let samples = wait_for(&pods.metrics(&service), &both.map(|name| ("pod", name)));
+    let metrics = pods.metrics(&service);
+    let samples = wait_for(&metrics, &both.map(|name| ("pod", name)));
     assert_eq!(samples.of("cpuledger_cpu_seconds_total", "name=\"shop-7d4\"").next(), None);
+    pods.assert_cadvisor(&metrics);
+    drop(metrics);
 
     let folder = tempfile::tempdir().expect("a folder");
     let recording = folder.path().join("recording").display().to_string();

@@ -90,7 +90,7 @@ struct Top {
 impl Top {
     fn start(kind: SourceKind, variables: &[(&str, &str)]) -> Top {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
-        command.args(["top", "--batch", "-n", "100000", "-d", "0.05", "--format", "json"]);
+        command.args(["top", "--batch", "-n", "100000", "-d", "0.2", "--format", "json"]);
         command.args(["--source", kind.name()]).env_remove("SUDO_UID").env_remove("SUDO_GID");
         command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped());
         Top::of(command.spawn().expect("cpuledger runs"))

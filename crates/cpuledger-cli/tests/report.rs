@@ -117,6 +117,40 @@ fn csv_adds_up_to_the_capacity_too() {
 }
 
 #[test]
+fn what_used_most_has_a_row_however_many_ancestors_it_has() {
+    let (_folder, path) = recording();
+    let report = json(&path, &["--by", "ancestor", "--top", "1"]);
+    let row = &report["rows"][0];
+    assert_eq!((&row["name"], ns(&row["self_ns"])), (&"cc1".into(), 2 * (10 * 100_000_000 + 45 * 1_000_001)));
+    assert!(row["path"].as_array().is_some_and(|path| path.len() > 1), "{row}");
+    let text = text(&self::report(&path, &["--by", "ancestor", "--top", "1"]));
+    assert!(text.lines().any(|line| line.ends_with(" > cc1")), "{text}");
+}
+
+#[test]
+fn columns_are_those_that_are_named() {
+    let (_folder, path) = recording();
+    let keys = |columns: &str| -> Vec<String> {
+        let report = json(&path, &["--columns", columns]);
+        let mut keys: Vec<String> = report["rows"][0].as_object().expect("a row").keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    };
+    assert_eq!(keys("self,%cap,births"), ["births", "name", "self_ns"]);
+    let all = json(&path, &[])["rows"][0].clone();
+    for key in
+        ["user_ns", "rss_peak_bytes", "read_bytes", "voluntary_switches", "blocked_ns", "runqueue_wait_ns"]
+    {
+        assert!(all.get(key).is_some() && all.get("waiting_ns").is_none(), "{key}: {all}");
+    }
+    let text = text(&report(&path, &["--columns", "died,SELF,user_ns"]));
+    let header = text.lines().find(|line| line.ends_with("COMMAND")).expect("a header");
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["DIED", "SELF", "USR", "COMMAND"]);
+    let waits = self::text(&report(&path, &["--by", "wait,user"]));
+    assert!(waits.contains(" WAIT ") && waits.contains(" SLP ") && waits.contains("  USER"), "{waits}");
+}
+
+#[test]
 fn two_spans_that_meet_share_no_interval_and_it_is_said() {
     let (_folder, path) = recording();
     let whole = json(&path, &[]);
@@ -345,8 +379,13 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
             &path,
             &["--by", "colour"],
             2,
-            "use command, user, cgroup, process, ancestor, unit, container, pod or image",
+            "use wait, command, user, cgroup, unit, container, pod, image, process or ancestor",
         ),
+        (&path, &["--by", "user,unit"], 2, "two kinds of rows"),
+        (&path, &["--by", "wait", "--format", "html"], 2, "--by wait is for one span"),
+        (&path, &["--columns", "self,colour"], 2, "the columns are SELF, %CAP, "),
+        (&path, &["--columns", "slef"], 2, "did you mean `SELF`"),
+        (&path, &["--columns", "self", "--format", "html"], 2, "--columns is for one span"),
         (&path, &["--format", "xml"], 2, "use text, json, csv, csv-safe or html"),
         (&path, &["--since", "soon"], 2, "`soon` is no time"),
         (&path, &["--since", "2026-03-02", "--until", "2026-03-01"], 2, "ends"),

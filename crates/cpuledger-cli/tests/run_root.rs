@@ -264,3 +264,59 @@ fn user_and_system_time_are_parts_of_the_whole() {
         assert!(user_ns + system_ns + stolen_ns <= cpu_ns, "{account}");
     }
 }
+
+/// A process of 64 MiB at least, and one that waits for the disk.
+const LARGE: &str = "import os, sys
+room = bytearray(64 << 20)
+room[::4096] = b'x' * len(room[::4096])
+with open(sys.argv[1], 'wb') as file:
+    file.write(room[:1 << 20])
+    os.fsync(file.fileno())
+";
+
+#[test]
+fn size_faults_and_switches_are_those_of_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("written");
+    let (account, output) = account(folder.path(), &["python3", "-c", LARGE, file.to_str().expect("a text")]);
+    assert!(output.status.success(), "{output:?}");
+    let size = ns(&account, "max_rss_bytes");
+    assert!((64 << 20..256 << 20).contains(&size), "{account}");
+    assert!(ns(&account, "minor_faults") > 1000, "{account}");
+    assert!(ns(&account, "voluntary_switches") > 0, "{account}");
+    assert!(ns(&account, "io_wait_ns") <= ns(&account, "blocked_ns"), "{account}");
+    // What it used is not that of the process that waits for it, which is smaller.
+    let (small, _) = self::account(folder.path(), &["true"]);
+    assert!(small["max_rss_bytes"].is_null(), "{small}");
+}
+
+#[test]
+fn several_runs_have_an_account_each_and_end_with_the_first_that_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let count = folder.path().join("count");
+    let script = format!(
+        "echo >> {0}; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; [ $(wc -l < {0}) -lt 5 ]",
+        count.display()
+    );
+    let run = |repeat: &str| {
+        let output = cpuledger(&["--format", "json", "--repeat", repeat, "--", "sh", "-c", &script]).output();
+        let output = output.expect("cpuledger starts");
+        let runs: Value =
+            serde_json::from_slice(&output.stderr).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        (runs, output.status.code())
+    };
+    let (runs, code) = run("3");
+    assert_eq!((&runs["schema"], code), (&"cpuledger.runs/1".into(), Some(0)));
+    let accounts = runs["runs"].as_array().expect("a list");
+    assert_eq!(accounts.len(), 3, "{runs}");
+    for figure in runs["figures"].as_array().expect("a list") {
+        let key = figure["key"].as_str().expect("a key");
+        let mut values: Vec<u64> = accounts.iter().map(|account| ns(account, key)).collect();
+        values.sort_unstable();
+        assert_eq!(["least_ns", "median_ns", "most_ns"].map(|key| ns(figure, key)).to_vec(), values, "{key}");
+    }
+    assert!(accounts.iter().all(|account| ns(account, "cpu_ns") > 0 && ns(account, "processes") >= 1));
+    // Two more succeed and fail; eight would follow.
+    let (runs, code) = run("10");
+    assert_eq!((runs["runs"].as_array().map(Vec::len), code), (Some(2), Some(1)), "{runs}");
+}

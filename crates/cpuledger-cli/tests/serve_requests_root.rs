@@ -23,7 +23,7 @@ fn client(service: &Service) -> Client {
 }
 
 fn request(interval_ns: Option<i64>, audience: &str) -> Subscribe {
-    Subscribe { interval_ns, audience: Some(audience.into()) }
+    Subscribe { interval_ns, audience: Some(audience.into()), ..Subscribe::default() }
 }
 
 /// Acts in a thread that belongs to that user.

@@ -106,7 +106,7 @@ fn read_ring(socket: std::path::PathBuf, course: Arc<Course>) -> JoinHandle<Vec<
         let mut told: Vec<Told> = Vec::new();
         while !course.is_over(&told) {
             let mut client = Client::connect(&socket, TIMEOUT).expect("the manager listens");
-            let wanted = Subscribe { interval_ns: None, audience: None };
+            let wanted = Subscribe::default();
             // The one that ends may have taken the connection.
             let Ok((_, mut reader)) = client.subscribe(&wanted) else { continue };
             if let Some(last) = told.last() {

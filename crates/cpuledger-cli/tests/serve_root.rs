@@ -61,7 +61,11 @@ fn intervals_of_each_audience_balance_and_follow_each_other_root() {
     let _shells = ForkingShells::start(1).expect("shells");
     let mut client = service.client();
     let mut readers = ["all", "self"].map(|audience| {
-        let wanted = Subscribe { interval_ns: Some(100_000_000), audience: Some(audience.into()) };
+        let wanted = Subscribe {
+            interval_ns: Some(100_000_000),
+            audience: Some(audience.into()),
+            ..Subscribe::default()
+        };
         let (subscription, reader) = client.subscribe(&wanted).expect("root may have it");
         assert_eq!((subscription.audience.as_str(), subscription.interval_ns), (audience, 100_000_000));
         (reader, None)

@@ -29,7 +29,7 @@ fn what_a_storm_took_goes_back_root() {
     let service = Service::start("");
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
     // So that frames are made and kept.
-    let subscribed = client.subscribe(&Subscribe { interval_ns: None, audience: None });
+    let subscribed = client.subscribe(&Subscribe::default());
     let _reader = subscribed.expect("a ring");
     std::thread::sleep(Duration::from_secs(2));
     let before = held(&service);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use cpuledger_model::field::{FIELDS, Group};
+use cpuledger_model::field::{FIELDS, FieldInfo, Group, OF_ACCOUNTS};
 use cpuledger_model::frame::{Column, Section, Wanted};
 
 /// The time zone of all times.
@@ -101,6 +101,8 @@ pub(crate) enum Origin {
     Growth(Column),
     /// A figure of the row that is not known where the kernel keeps the row from the source.
     Seen(Column),
+    /// What a row waited for a CPU: by its states, else by the counter of the kernel, as in JSON.
+    Waited,
     /// The start of the row, unless it is not to be shown.
     Start,
     /// The letter of a state.
@@ -148,17 +150,26 @@ const fn column(
 use Kind::{Flag, Number, Text, Time};
 use Origin::{
     Begin, Count, End, Growth, Interval, Letter, Named, Recording, Row, Seen, Sequence, Start, Unidentified,
+    Waited,
 };
 
 /// Every column, in the order of the tables. Counters that are not named here come last.
 pub static COLUMNS: LazyLock<Vec<ColumnInfo>> = LazyLock::new(|| {
-    let is_named = |column| NAMED.iter().any(|named| matches!(named.origin, Growth(own) if own == column));
-    let more = FIELDS.iter().filter(|info| matches!(info.group, Group::Activity | Group::Delays)).filter_map(
-        |info| {
-            let counter = Column::known().find(|column| column.name() == info.key)?;
-            (!is_named(counter)).then(|| column(U, info.key, Number, Growth(counter), info.help))
-        },
-    );
+    let is_named = |column: Column| {
+        let is_own = |named: &ColumnInfo| match named.origin {
+            Growth(own) => own == column,
+            Waited => column == Column::RUNQUEUE_WAIT_NS,
+            _ => false,
+        };
+        NAMED.iter().any(is_own)
+    };
+    let is_counter = |info: &&FieldInfo| {
+        matches!(info.group, Group::Activity | Group::Delays) || OF_ACCOUNTS.contains(info.field)
+    };
+    let more = FIELDS.iter().filter(is_counter).filter_map(|info| {
+        let counter = Column::known().find(|column| column.name() == info.key)?;
+        (!is_named(counter)).then(|| column(U, info.key, Number, Growth(counter), info.help))
+    });
     NAMED.iter().copied().chain(more).collect()
 });
 
@@ -395,7 +406,7 @@ const NAMED: &[ColumnInfo] = &[
         Row(Column::ELAPSED_NS),
         "The time it was alive in the interval; of a process, the sum over its threads.",
     ),
-    column(U | X, "waiting_ns", Number, Row(Column::WAITING_NS), "It was runnable, and waited for a CPU."),
+    column(U | X, "runqueue_wait_ns", Number, Waited, "It was runnable, and waited for a CPU."),
     column(U | X, "blocked_ns", Number, Row(Column::BLOCKED_NS), "It waited without being interruptible."),
     column(
         U | X,
@@ -440,6 +451,22 @@ const NAMED: &[ColumnInfo] = &[
         "From the start to the last switch, suspension not counted.",
     ),
     column(X, "exit_code", Number, Row(Column::EXIT_CODE), "As wait(2) returns it."),
+    column(
+        X,
+        "network_sent_bytes",
+        Number,
+        Row(Column::NETWORK_SENT_BYTES),
+        "Bytes that it sent in the interval, but for Unix sockets.",
+    ),
+    column(
+        X,
+        "network_received_bytes",
+        Number,
+        Row(Column::NETWORK_RECEIVED_BYTES),
+        "Bytes received, likewise.",
+    ),
+    column(X, "unix_sent_bytes", Number, Row(Column::UNIX_SENT_BYTES), "Bytes that it sent by Unix sockets."),
+    column(X, "unix_received_bytes", Number, Row(Column::UNIX_RECEIVED_BYTES), "Bytes received, likewise."),
     column(X, "ends_process", Flag, Row(Column::ENDS_PROCESS), "Whether no thread of its process is left."),
     column(
         X,
@@ -448,7 +475,13 @@ const NAMED: &[ColumnInfo] = &[
         Row(Column::LIFE_CPU_NS),
         "CPU time of its life, as far as the source saw it.",
     ),
-    column(X, "life_waiting_ns", Number, Row(Column::LIFE_WAITING_NS), "As `waiting_ns`, of that life."),
+    column(
+        X,
+        "life_runqueue_wait_ns",
+        Number,
+        Row(Column::LIFE_WAITING_NS),
+        "As `runqueue_wait_ns`, of that life.",
+    ),
     column(X, "life_blocked_ns", Number, Row(Column::LIFE_BLOCKED_NS), "As `blocked_ns`, of that life."),
     column(X, "life_sleep_ns", Number, Row(Column::LIFE_SLEEP_NS), "As `sleep_ns`, of that life."),
 ];
@@ -473,12 +506,14 @@ pub(crate) fn wanted() -> Wanted {
         | Origin::Recording
         | Origin::Sequence
         | Origin::Unidentified
+        | Origin::Waited
         | Origin::Count(_) => None,
     });
+    let waited = [Some(Column::WAITING_NS), Column::RUNQUEUE_WAIT_NS.growth()].into_iter().flatten();
     let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];
     // What says which cgroup a row is in, and what the path tells of one without names.
     let cgroups = [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH_REST];
-    let columns: Vec<Column> = figures.chain(flags).chain(cgroups).collect();
+    let columns: Vec<Column> = figures.chain(waited).chain(flags).chain(cgroups).collect();
     let sections: Vec<Section> =
         Table::ALL.map(Table::section).into_iter().chain([Section::Cgroups]).collect();
     Wanted::of(&sections, &columns)

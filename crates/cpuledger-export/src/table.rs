@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::Int32Type;
 use arrow_schema::ArrowError;
-use cpuledger_model::frame::{Column, Frame, Kind, Section};
+use cpuledger_model::frame::{self, Column, Frame, Kind, Section};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::Entry;
 
@@ -99,6 +99,7 @@ fn add(builder: &mut Builder, origin: Origin, of: (&Frame, &Entry), section: Sec
             Some(growth) => add_figures(builder, growth, frame, section),
             None => builder.add_nothing(rows),
         },
+        Origin::Waited => add_waits(builder, frame.table(section)),
         Origin::Seen(column) => add_unless(builder, column, Column::IS_UNSEEN, frame, section),
         Origin::Start => add_unless(builder, Column::START_TIME_NS, Column::HIDES_START, frame, section),
     }
@@ -113,6 +114,16 @@ fn add_figures(builder: &mut Builder, column: Column, frame: &Frame, section: Se
     } else {
         builder.add_numbers(table.all(column).map(|value| value.map(number)));
     }
+}
+
+/// By the states of each row, else by the counter of the kernel.
+fn add_waits(builder: &mut Builder, table: &frame::Table) {
+    let of_kernel = Column::RUNQUEUE_WAIT_NS.growth();
+    let waited = (0..table.len()).map(|row| {
+        let of_states = table.get(Column::WAITING_NS, row);
+        of_states.or_else(|| table.get(of_kernel?, row)).map(number)
+    });
+    builder.add_numbers(waited);
 }
 
 /// What another column says is not known, or not to be shown, is absent. Time that a row inherits is known.

@@ -125,12 +125,12 @@ fn duckdb_answers_with_the_sums_of_the_frames() {
 
 #[test]
 fn clickhouse_answers_as_duckdb_does() {
-    check("clickhouse", large_environment("python-fleet-clickhouse", &["chdb==4.*"]));
+    check("clickhouse", large_environment("python-chdb", &["chdb==4.*"]));
 }
 
 #[test]
 fn spark_answers_as_duckdb_does() {
-    check("spark", spark_environment("python-fleet-spark"));
+    check("spark", spark_environment("python-spark"));
 }
 
 /// The text of a script of `fleet/` for a day of these tables.
@@ -158,7 +158,7 @@ for path in sys.argv[3:]:
 
 #[test]
 fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
-    let python = match large_environment("python-fleet-clickhouse", &["chdb==4.*"]) {
+    let python = match large_environment("python-chdb", &["chdb==4.*"]) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
@@ -244,7 +244,7 @@ fn await_text(path: &Path, text: &str) {
 #[test]
 fn a_cluster_of_spark_answers_as_duckdb_does() {
     let environments =
-        (environment("python-fleet-duckdb", &["duckdb==2.0.*"]), spark_environment("python-fleet-spark"));
+        (environment("python-fleet-duckdb", &["duckdb==2.0.*"]), spark_environment("python-spark"));
     let (duckdb, python) = match environments {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),

@@ -241,7 +241,7 @@ fn engines_read_a_bucket_as_they_read_a_directory() {
     let duckdb = ["duckdb==1.5.5", "duckdb-extensions==1.5.5", "duckdb-extension-httpfs==1.5.5"];
     for (engine, environment) in [
         ("duckdb", environment("python-fleet-httpfs", &duckdb)),
-        ("clickhouse", large_environment("python-fleet-clickhouse", &["chdb==4.*"])),
+        ("clickhouse", large_environment("python-chdb", &["chdb==4.*"])),
     ] {
         match environment {
             Ok(python) => {

@@ -127,8 +127,8 @@ impl Selection {
         fields
     }
 
-    /// Whether the row is shown.
-    pub fn accepts(&self, task: &Task, caller: &Caller) -> bool {
+    /// Whether the row is shown, if it is to match something else too. Negation is of both.
+    pub fn accepts_if(&self, task: &Task, caller: &Caller, matches: impl FnOnce(&Task) -> bool) -> bool {
         let is_named = self.base.accepts(task, caller)
             || self
                 .lists
@@ -139,7 +139,12 @@ impl Selection {
             return false;
         }
         let is_running = task.known.contains(Field::State) && matches!(task.state.0, b'R' | b'D');
-        (is_named && (is_running || !self.only_running)) != self.negated
+        (is_named && (is_running || !self.only_running) && matches(task)) != self.negated
+    }
+
+    /// Whether the row is shown.
+    pub fn accepts(&self, task: &Task, caller: &Caller) -> bool {
+        self.accepts_if(task, caller, |_| true)
     }
 
     /// The process it is about, where it is about one only.

@@ -1,94 +1,102 @@
-//! Rows put together: by cgroup, unit, container, user or name, and the dead by name.
+//! Rows put together, by what [`Dimension`] has, and the dead by name.
+
+mod ancestry;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use cpuledger_model::States;
 use cpuledger_model::counters::Counters;
-use cpuledger_model::field::{Field, FieldSet};
-use cpuledger_model::interval::{Division, Exited, Row, Usage};
+use cpuledger_model::field::{Field, FieldSet, Value};
+use cpuledger_model::interval::{Blocked, Division, Exited, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, Task};
+use cpuledger_model::{Dimension, States};
 use cpuledger_names::cgroups;
 use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::escaped;
 
+use crate::key::{Key, PROCESS_KEYS};
+
+pub use ancestry::Ancestry;
+
 /// Names of the dead that have lines of their own; the rest share one.
 pub(crate) const MOST_NAMES: usize = 40;
 
-/// What rows are put together by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Group {
-    /// Nothing.
-    #[default]
-    No,
-    /// The cgroup.
-    Cgroup,
-    /// The effective user.
-    User,
-    /// The name.
-    Command,
-    /// What the cgroup is called.
-    Named(NameKey),
+/// What the screen puts rows together by, in the order of its key. The rest of [`Dimension::ALL`] are its other views.
+pub const OF_SCREEN: [Dimension; 7] = [
+    Dimension::Cgroup,
+    Dimension::Unit,
+    Dimension::Container,
+    Dimension::Pod,
+    Dimension::Image,
+    Dimension::User,
+    Dimension::Command,
+];
+
+/// The one behind this one on the screen, and none behind the last.
+pub fn next(group: Option<Dimension>) -> Option<Dimension> {
+    let place = OF_SCREEN.iter().position(|own| Some(*own) == group).map_or(0, |place| place + 1);
+    OF_SCREEN.get(place).copied()
 }
 
-impl Group {
-    /// Every group, by its name in options, settings and help.
-    pub const ALL: [(&'static str, Group); 7] = [
-        ("cgroup", Group::Cgroup),
-        ("unit", Group::Named(NameKey::Unit)),
-        ("container", Group::Named(NameKey::Container)),
-        ("pod", Group::Named(NameKey::Pod)),
-        ("image", Group::Named(NameKey::Image)),
-        ("user", Group::User),
-        ("command", Group::Command),
-    ];
+/// Whether names of cgroups have to be looked up for it.
+pub fn needs_names(dimension: Dimension) -> bool {
+    dimension.place_of_cgroup().is_some()
+}
 
-    /// The group behind this one, and none behind the last.
-    #[must_use]
-    pub fn next(self) -> Group {
-        let place = Group::ALL.iter().position(|(_, group)| *group == self).map_or(0, |place| place + 1);
-        Group::ALL.get(place).map_or(Group::No, |(_, group)| *group)
-    }
-
-    /// Whether names of cgroups have to be looked up for it.
-    pub fn needs_names(self) -> bool {
-        matches!(self, Group::Cgroup | Group::Named(_))
-    }
-
-    /// What is read of a row for its group.
-    pub fn fields(self) -> FieldSet {
-        match self {
-            Group::No => FieldSet::EMPTY,
-            Group::Cgroup => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
-            Group::Named(_) => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]),
-            Group::User => FieldSet::of(&[Field::Euid]),
-            Group::Command => FieldSet::of(&[Field::Comm]),
+/// What is read of a row to put it together with others.
+pub fn fields(dimension: Dimension) -> FieldSet {
+    match dimension {
+        Dimension::Cgroup => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
+        Dimension::Unit | Dimension::Container | Dimension::Pod | Dimension::Image => {
+            FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm])
         }
+        Dimension::User => FieldSet::of(&[Field::Euid]),
+        Dimension::Command => FieldSet::of(&[Field::Comm]),
+        Dimension::Process => FieldSet::of(&[Field::Pid, Field::StartTime, Field::Comm]),
+        Dimension::Ancestor => FieldSet::of(&[Field::Pid, Field::Ppid, Field::Comm]),
     }
+}
 
-    /// The name of the group of a row.
-    pub fn name_of(self, row: &Task, users: &Names, named: &Named) -> Name {
-        if row.is_remainder() {
-            return Name::Remainder;
-        }
-        match self {
-            Group::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match named.cgroup(&key) {
-                Some(names) => Name::of(&names.path),
-                None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
-            }),
-            Group::Named(key) => match named.group(row, key) {
-                Grouped::Name(name) => Name::of(&name),
-                Grouped::None => Name::Without(key.name()),
-                Grouped::Unknown => Name::Unknown,
-            },
-            Group::User if !row.known.contains(Field::Euid) => Name::Unknown,
-            Group::User => match users.name(row.euid) {
-                b"" => Name::Text(row.euid.to_string()),
-                name => Name::of(name),
-            },
-            Group::Command if !row.known.contains(Field::Comm) => Name::Unknown,
-            Group::Command | Group::No => Name::of(row.comm.as_bytes()),
-        }
+/// What names are looked up in.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// Of users.
+    pub users: &'a Names,
+    /// Of cgroups.
+    pub named: &'a Named,
+    /// Of processes, and who is whose parent; needed by [`Dimension::Process`] and [`Dimension::Ancestor`] alone.
+    pub ancestry: &'a Ancestry,
+}
+
+/// The name that a row has in common with others.
+pub fn name_of(dimension: Dimension, row: &Task, known: &Known<'_>) -> Name {
+    if row.is_remainder() {
+        return Name::Remainder;
+    }
+    let of_cgroup = |key| match known.named.group(row, key) {
+        Grouped::Name(name) => Name::of(&name),
+        Grouped::None => Name::Without(key.name()),
+        Grouped::Unknown => Name::Unknown,
+    };
+    match dimension {
+        Dimension::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match known.named.cgroup(&key) {
+            Some(names) => Name::of(&names.path),
+            None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
+        }),
+        Dimension::Unit => of_cgroup(NameKey::Unit),
+        Dimension::Container => of_cgroup(NameKey::Container),
+        Dimension::Pod => of_cgroup(NameKey::Pod),
+        Dimension::Image => of_cgroup(NameKey::Image),
+        Dimension::User if !row.known.contains(Field::Euid) => Name::Unknown,
+        Dimension::User => match known.users.name(row.euid) {
+            b"" => Name::Text(row.euid.to_string()),
+            name => Name::of(name),
+        },
+        Dimension::Command if !row.known.contains(Field::Comm) => Name::Unknown,
+        Dimension::Command => Name::of(row.comm.as_bytes()),
+        Dimension::Process => known.ancestry.process(row.pid),
+        Dimension::Ancestor => known.ancestry.path(row.pid),
     }
 }
 
@@ -110,17 +118,35 @@ pub enum Name {
     All,
     /// A name, escaped.
     Text(String),
+    /// A process.
+    Process {
+        /// With its pid behind it, as it is shown.
+        label: String,
+        /// Which.
+        pid: i32,
+        /// Since when, CLOCK_BOOTTIME.
+        start_time_ns: u64,
+        /// Its name, escaped.
+        comm: String,
+    },
+    /// Names of a process and of those above it.
+    Path {
+        /// As they are shown, in one line.
+        label: String,
+        /// From the topmost one down, each escaped.
+        path: Vec<String>,
+    },
 }
 
 impl Name {
-    fn of(name: &[u8]) -> Name {
+    pub(crate) fn of(name: &[u8]) -> Name {
         Name::Text(escaped(name))
     }
 
     /// The words for it. Users choose names of at most 15 bytes, so longer words are no name.
     pub fn label(&self) -> &str {
         match self {
-            Name::Text(text) => text,
+            Name::Text(label) | Name::Process { label, .. } | Name::Path { label, .. } => label,
             Name::Without("container") => "(no container)",
             Name::Without("pod") => "(no pod)",
             Name::Without("namespace") => "(no namespace)",
@@ -188,6 +214,13 @@ impl Sum {
     }
 }
 
+/// The keys that a sum has: those that make sense for several rows.
+pub static GROUP_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let nothing = Sum::new(Name::All).total;
+    let is_of_sums = |key: &&Key| !matches!(key.value(&nothing), Value::Absent | Value::Bytes(_));
+    PROCESS_KEYS.iter().filter(is_of_sums).copied().collect()
+});
+
 /// The row of one that died: what its record tells.
 pub fn exited_row(exited: &Exited) -> Row {
     const KNOWN: FieldSet = FieldSet::of(&[
@@ -236,6 +269,22 @@ pub fn exited_row(exited: &Exited) -> Row {
     Row::new(task, usage)
 }
 
+/// The row of one that was blocked all the time: what is known of it.
+pub fn blocked_row(blocked: &Blocked) -> Row {
+    const KNOWN: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]);
+    let euid = blocked.euid.map_or(FieldSet::EMPTY, |_| FieldSet::of(&[Field::Euid]));
+    let task = Task {
+        known: KNOWN.union(euid),
+        tid: blocked.task.tid,
+        pid: Pid(blocked.process.tid.0),
+        comm: blocked.comm,
+        start_time_ns: blocked.task.start_time_ns,
+        euid: blocked.euid.unwrap_or_default(),
+        ..Task::default()
+    };
+    Row::new(task, Usage::default())
+}
+
 /// The dead of one name.
 #[derive(Debug, Clone)]
 pub struct DeadName {
@@ -245,8 +294,9 @@ pub struct DeadName {
     pub members: Vec<usize>,
 }
 
-/// The dead with these indexes by name: that with the most CPU time first, and in the last place all that are beyond a bound.
-pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>) -> Vec<DeadName> {
+/// The dead with these indexes by name: that with the most CPU time first, and in the last place all that are beyond a bound, or have less
+/// CPU time than `least_ns` where those are more than one.
+pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>, least_ns: u64) -> Vec<DeadName> {
     let mut names: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     for index in indexes {
         names.entry(exited[index].exit.comm.as_bytes()).or_default().push(index);
@@ -254,8 +304,9 @@ pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>) -> Ve
     let cpu_ns = |members: &[usize]| members.iter().map(|&index| exited[index].cpu_ns).sum::<u64>();
     let mut sorted: Vec<(&[u8], Vec<usize>)> = names.into_iter().collect();
     sorted.sort_by_cached_key(|(_, members)| std::cmp::Reverse(cpu_ns(members)));
-    let rest: Vec<usize> =
-        sorted.drain(sorted.len().min(MOST_NAMES)..).flat_map(|(_, members)| members).collect();
+    let large = sorted.partition_point(|(_, members)| cpu_ns(members) >= least_ns);
+    let kept = if large + 1 == sorted.len() { sorted.len() } else { large };
+    let rest: Vec<usize> = sorted.drain(kept.min(MOST_NAMES)..).flat_map(|(_, members)| members).collect();
     let mut named: Vec<(Name, Vec<usize>)> =
         sorted.into_iter().map(|(name, members)| (Name::of(name), members)).collect();
     if !rest.is_empty() {

@@ -12,6 +12,7 @@ use crate::key::Shown;
 use crate::layout;
 use cpuledger_model::SourceKind;
 use cpuledger_model::interval::{Interval, Row, TaskCounts};
+use cpuledger_names::named::Named;
 use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
@@ -37,6 +38,10 @@ pub struct Page<'a> {
     pub has_parts: bool,
     /// Rows put together, in the place of rows.
     pub groups: Option<&'a [Sum]>,
+    /// The columns of rows; nothing: the usual ones.
+    pub columns: &'a [TableColumn],
+    /// What cgroups are called, where a column shows it.
+    pub named: Option<&'a Named>,
 }
 
 /// Writes intervals; its buffers are reused.
@@ -118,10 +123,11 @@ impl Writer {
         text.append(&mut self.line);
     }
 
-    /// Appends what the source cannot see, and what it has lost; without the end of the line.
-    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) {
-        self.append_unseen(interval);
+    /// Appends what the source cannot see, and what it has lost; without the end of the line. Returns whether there is anything.
+    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) -> bool {
+        let has_any = self.append_unseen(interval);
         text.append(&mut self.line);
+        has_any
     }
 
     fn say_balance(&mut self, interval: &Interval) {
@@ -166,14 +172,18 @@ impl Writer {
     }
 
     /// What this source cannot see, and what it has lost.
-    fn append_unseen(&mut self, interval: &Interval) {
-        if let Some(fault) = interval.fault() {
+    /// Returns whether there is anything that was not seen, or is wrong.
+    fn append_unseen(&mut self, interval: &Interval) -> bool {
+        let fault = interval.fault();
+        if let Some(fault) = &fault {
             self.say("Out of balance, which is an error of cpuledger: ");
             self.say(&fault.to_string());
             self.say(". ");
         }
         let unseen = match (interval.source, &interval.exited) {
-            (SourceKind::Service | SourceKind::Ledger, _) => return self.append_lost(interval),
+            (SourceKind::Service | SourceKind::Ledger, _) => {
+                return self.append_lost(interval) || fault.is_some();
+            }
             (SourceKind::Walk, Some(_)) => {
                 "Not seen: idle, stolen, blocked and sleeping time, the parent at fork of processes older than its hooks, \
                  what running tasks used since the last tick"
@@ -202,9 +212,11 @@ impl Writer {
             self.say("; lost: ");
             self.number(interval.missed_exits, " reports of exits");
         }
+        true
     }
 
-    fn append_lost(&mut self, interval: &Interval) {
+    /// Returns whether anything was lost.
+    fn append_lost(&mut self, interval: &Interval) -> bool {
         let by = &interval.unattributed_by;
         let plural = |count: u64, one, many| if count == 1 { one } else { many };
         let without_books = match interval.source {
@@ -243,7 +255,8 @@ impl Writer {
             ),
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
-            return self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
+            self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
+            return false;
         }
         let mut words = "Not exact: ";
         for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
@@ -251,6 +264,7 @@ impl Writer {
             self.number(count, what);
             words = "; ";
         }
+        true
     }
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
@@ -310,15 +324,22 @@ impl Writer {
     }
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        for column in of_batch() {
+        /// Of a command with a column behind it.
+        const COMMAND_WIDTH: usize = 15;
+        let columns = if page.columns.is_empty() { of_batch() } else { page.columns };
+        let width = |place: usize| match columns[place].width(false) {
+            0 if place + 1 < columns.len() => COMMAND_WIDTH,
+            width => width,
+        };
+        for (place, column) in columns.iter().enumerate() {
             self.cell.extend_from_slice(column.name().as_bytes());
-            self.append_cell(column.width(false), column.is_left());
+            self.append_cell(width(place), column.is_left());
         }
         self.end_line(text, page);
         for_each_row(shown, page, |row, context| {
-            for column in of_batch() {
+            for (place, column) in columns.iter().enumerate() {
                 column.append(&mut self.cell, row, context);
-                self.append_cell(column.width(false), column.is_left());
+                self.append_cell(width(place), column.is_left());
             }
             self.end_line(text, page);
         });
@@ -379,7 +400,7 @@ impl Writer {
             Some(_) => "Exited, by name (their time is in no line above)",
         });
         self.end_line(text, page);
-        let names: Vec<Sum> = dead_names(exited, shown.exited.iter().copied())
+        let names: Vec<Sum> = dead_names(exited, shown.exited.iter().copied(), 0)
             .into_iter()
             .map(|DeadName { sum, .. }| sum)
             .collect();
@@ -405,13 +426,15 @@ fn for_each_row(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Row, &
 fn context_of<'a>(shown: &Shown<'_>, page: &'a Page<'_>) -> CellContext<'a> {
     CellContext {
         length_ns: shown.interval.length_ns(),
+        interval_ns: shown.interval.length_ns(),
         users: &page.around.users,
         memory_total_bytes: page.around.machine.memory_total_bytes,
         has_arguments: page.has_arguments,
         cmdline: None,
         is_task: shown.tasks.is_some(),
         subtree_ns: None,
-        named: None,
+        named: page.named,
+        has_units: false,
         is_exact: false,
     }
 }

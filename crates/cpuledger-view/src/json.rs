@@ -1,27 +1,30 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
-use crate::group::exited_row;
-use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
-use crate::member::{BLOCKED, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS};
-use cpuledger_model::field::Value;
+use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
+use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
+use crate::member::{
+    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, known,
+};
+use cpuledger_model::Dimension;
+use cpuledger_model::disk::Disks;
+use cpuledger_model::field::{Field, Value};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
 use cpuledger_model::task::Task;
+use cpuledger_model::waits::WaitTotals;
 use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
+use jiff::Timestamp;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.interval/1";
 
+/// That of rows that are put together.
+pub const GROUPS_SCHEMA: &str = "cpuledger.groups/1";
+
 /// Appends the interval as one line.
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     let interval = shown.interval;
-    let boot_id = shown.boot_id.map_or(Value::Absent, |id| Value::Bytes(id.as_bytes()));
-    line.push(b'{');
-    append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
-    append_member(line, "source", Value::Bytes(interval.source_name().as_bytes()));
-    append_member(line, "boot_id", boot_id);
-    append_members(line, &TOTALS, interval);
-    append_unattributed_by(line, interval);
+    append_head(line, SCHEMA, shown);
     append_key(line, "processes");
     line.push(b'[');
     shown.processes().for_each(|row| append_row(line, &PROCESS_KEYS, row, shown));
@@ -50,7 +53,119 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         }
         None => line.extend_from_slice(b"null,"),
     }
+    append_tail(line, interval);
+}
+
+/// Appends the interval with its rows put together as one line. Lists of rows, of the dead and of blocked tasks are not in it.
+pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, groups: &[Sum]) {
+    append_head(line, GROUPS_SCHEMA, shown);
+    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_key(line, "groups");
+    line.push(b'[');
+    for group in groups {
+        line.push(b'{');
+        append_name(line, &group.name);
+        append_member(line, "rows", Value::Unsigned(group.rows as u64));
+        for key in GROUP_KEYS.iter() {
+            append_member(line, key.name(), key.value(&group.total));
+        }
+        close(line, b'}');
+    }
+    close(line, b']');
+    append_tail(line, shown.interval);
+}
+
+/// As in a report: null is what is not known, and empty what has none. What the reader is not shown has no name either.
+fn append_name(line: &mut Vec<u8>, name: &Name) {
+    let text = match name {
+        Name::Text(text) | Name::Process { comm: text, .. } => Some(text.as_str()),
+        Name::Path { path, .. } => path.last().map(String::as_str),
+        Name::Without(_) => Some(""),
+        Name::Unknown | Name::Remainder | Name::OtherNames | Name::All => None,
+    };
+    append_key(line, "name");
+    match text {
+        Some(text) => append_text(line, text),
+        None => line.extend_from_slice(b"null"),
+    }
+    line.push(b',');
+    if *name == Name::Remainder {
+        line.extend_from_slice(b"\"is_hidden\":true,");
+    }
+    if let Name::Process { pid, start_time_ns, .. } = name {
+        append_member(line, "pid", Value::Signed((*pid).into()));
+        append_member(line, "start_time_ns", Value::Unsigned(*start_time_ns));
+    }
+    if let Name::Path { path, .. } = name {
+        append_key(line, "path");
+        line.push(b'[');
+        for comm in path {
+            append_text(line, comm);
+            line.push(b',');
+        }
+        close(line, b']');
+    }
+}
+
+/// What was escaped before, as a JSON string.
+fn append_text(line: &mut Vec<u8>, text: &str) {
+    append_quoted(line, |line| line.extend_from_slice(text.as_bytes()));
+}
+
+/// The begin of an interval's object: what it is, and its sums.
+fn append_head(line: &mut Vec<u8>, schema: &str, shown: &Shown<'_>) {
+    let interval = shown.interval;
+    let boot_id = shown.boot_id.map_or(Value::Absent, |id| Value::Bytes(id.as_bytes()));
+    line.push(b'{');
+    append_member(line, "schema", Value::Bytes(schema.as_bytes()));
+    append_member(line, "source", Value::Bytes(interval.source_name().as_bytes()));
+    append_member(line, "boot_id", boot_id);
+    append_beside(line, &shown.beside);
+    append_members(line, &TOTALS, interval);
+    append_unattributed_by(line, interval);
+    append_wait_caused_by(line, &interval.waits);
+}
+
+/// What is told of the machine and of the time of day, where that is asked for.
+fn append_beside(line: &mut Vec<u8>, beside: &Beside<'_>) {
+    if beside.keys.host {
+        append_member(line, "host", beside.host.map_or(Value::Absent, Value::Bytes));
+    }
+    if !beside.keys.realtime {
+        return;
+    }
+    let times = beside.realtime_ns.map_or([None; 2], |times| times.map(Some));
+    for (keys, ns) in
+        [["start_realtime", "start_realtime_ns"], ["end_realtime", "end_realtime_ns"]].iter().zip(times)
+    {
+        let instant = ns.and_then(|ns| Timestamp::from_nanosecond(ns.into()).ok());
+        let text = instant.map(|instant| format!("{instant:.9}"));
+        append_member(
+            line,
+            keys[0],
+            text.as_ref().map_or(Value::Absent, |text| Value::Bytes(text.as_bytes())),
+        );
+        append_member(line, keys[1], known(ns));
+    }
+}
+
+/// Names of a row that are told where they are asked for.
+fn append_names_beside(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
+    let Beside { keys, users, .. } = shown.beside;
+    if keys.user {
+        let name = users.filter(|_| row.known.contains(Field::Euid)).map(|users| users.name(row.euid));
+        append_member(line, "user", name.filter(|name| !name.is_empty()).map_or(Value::Absent, Value::Bytes));
+    }
+    if keys.cgroup {
+        let names = shown.named.and_then(|named| named.of_row(row));
+        append_member(line, "cgroup", names.map_or(Value::Absent, |names| Value::Bytes(&names.path)));
+    }
+}
+
+/// Its end: what is told behind its rows, and what it has lost.
+fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     append_members(line, &LOSSES, interval);
+    append_disks(line, interval.disks.as_ref());
     append_key(line, "from_procfs");
     line.push(b'[');
     for tid in &interval.from_procfs {
@@ -64,6 +179,28 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     line.push(b'\n');
 }
 
+/// Each with a histogram: numbers of requests by a power of two of nanoseconds.
+fn append_disks(line: &mut Vec<u8>, disks: Option<&Disks>) {
+    append_key(line, "disks");
+    let Some(disks) = disks else { return line.extend_from_slice(b"null,") };
+    line.push(b'[');
+    for disk in &disks.devices {
+        line.push(b'{');
+        append_members(line, &DISK, disk);
+        for (key, times) in DISK_TIMES.into_iter().zip([disk.read_times, disk.write_times]) {
+            append_key(line, key);
+            line.push(b'[');
+            for count in times {
+                line.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+                line.push(b',');
+            }
+            close(line, b']');
+        }
+        close(line, b'}');
+    }
+    close(line, b']');
+}
+
 fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
     append_key(line, "unattributed_by");
     if interval.unattributed_ns.is_none() {
@@ -73,6 +210,16 @@ fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
     for (key, _, ns) in interval.unattributed_by.reasons() {
         append_member(line, key, Value::Unsigned(ns));
     }
+    close(line, b'}');
+}
+
+fn append_wait_caused_by(line: &mut Vec<u8>, waits: &WaitTotals) {
+    append_key(line, "wait_caused_by");
+    if waits.suffered_ns.is_none() {
+        return line.extend_from_slice(b"null,");
+    }
+    line.push(b'{');
+    append_members(line, &WAIT_CAUSES, waits);
     close(line, b'}');
 }
 
@@ -90,6 +237,7 @@ fn append_names(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
     for name in NameKey::ALL {
         append_member(line, name.name(), shown.name(row, name));
     }
+    append_names_beside(line, row, shown);
 }
 
 fn append_exited(line: &mut Vec<u8>, exited: &Exited, shown: &Shown<'_>) {
@@ -191,208 +339,4 @@ fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use cpuledger_model::exit::Exit;
-    use cpuledger_model::interval::Unattributed;
-    use cpuledger_model::task::{Comm, Pid, TaskId, Tid};
-    use cpuledger_model::{Lived, SourceKind, States};
-
-    #[test]
-    fn any_name_is_a_valid_string() {
-        let (long, plain) = (b"\"a\\\x01".repeat(32 << 10), b"a".repeat(131 << 10));
-        for name in [
-            &b"plain"[..],
-            b"qu\"ote",
-            b"back\\slash",
-            b"\x1b[31m",
-            b"\xff\xfe",
-            "größe".as_bytes(),
-            b"",
-            &long,
-            &plain,
-        ] {
-            let mut line = Vec::new();
-            append_string(&mut line, name);
-            let read: String = serde_json::from_slice(&line).expect("valid JSON");
-            let mut escaped = Vec::new();
-            append_escaped(&mut escaped, name);
-            assert!(read.as_bytes() == escaped, "{}", name[..name.len().min(16)].escape_ascii());
-        }
-    }
-
-    /// A part of docs/json.md by its heading.
-    fn section(heading: &str) -> String {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
-        let text = std::fs::read_to_string(path).expect("docs/json.md");
-        let mut sections = text.split("\n## ");
-        sections.find(|section| section.starts_with(heading)).expect(heading).to_owned()
-    }
-
-    fn keys(object: &serde_json::Value) -> Vec<String> {
-        object.as_object().expect("an object").keys().cloned().collect()
-    }
-
-    /// An interval with one row of each kind, as it is printed.
-    fn printed() -> serde_json::Value {
-        printed_from(SourceKind::Procfs)
-    }
-
-    fn exited(id: TaskId, cpu_ns: u64) -> Exited {
-        let exit = Exit {
-            task: id,
-            process: id,
-            ppid: Pid(1),
-            comm: Comm::new(b"true"),
-            uid: 0,
-            euid: Some(0),
-            exit_code: Some(0),
-            runtime_ns: 1,
-            lifetime_ns: 1,
-            cgroup_id: None,
-            cgroup_v1_cpu_id: None,
-        };
-        Exited { exit, cpu_ns, accounting_parent: Some(Pid(7)), ..Exited::default() }
-    }
-
-    fn printed_from(source: SourceKind) -> serde_json::Value {
-        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
-        let interval = Interval {
-            source,
-            missed_exits: 3,
-            missed_switches: Some(4),
-            hidden_cpu_ns: Some(5),
-            processes: vec![Row::default()],
-            tasks: vec![Row::default()],
-            exited: Some(vec![exited(id, 1)]),
-            blocked: Some(vec![Blocked {
-                task: id,
-                process: id,
-                comm: Comm::new(b"dd"),
-                euid: None,
-                since_ns: None,
-                blocked_for_ns: 5,
-                for_io: Some(true),
-            }]),
-            blocked_tasks: 1,
-            ..Interval::default()
-        };
-        let shown = Shown {
-            interval: &interval,
-            processes: &[0],
-            tasks: Some(&[0]),
-            exited: &[0],
-            blocked: &[0],
-            boot_id: None,
-            named: None,
-        };
-        let mut line = Vec::new();
-        append_interval(&mut line, &shown);
-        serde_json::from_slice(&line).expect("valid JSON")
-    }
-
-    #[test]
-    fn what_was_lost_is_null_where_it_cannot_be() {
-        for (source, exits, switches) in [
-            (SourceKind::Ledger, None, Some(4)),
-            (SourceKind::Walk, None, None),
-            (SourceKind::Netlink, Some(3), None),
-            (SourceKind::Procfs, None, None),
-        ] {
-            let printed = printed_from(source);
-            assert_eq!(
-                (printed["missed_exits"].as_u64(), printed["missed_switches"].as_u64()),
-                (exits, switches)
-            );
-        }
-    }
-
-    #[test]
-    fn what_the_dead_did_is_told_and_adds_up() {
-        assert!(printed()["exited"][0]["elapsed_ns"].is_null());
-        let states = States {
-            runqueue_wait_ns: 1,
-            blocked_ns: 20,
-            io_wait_ns: 7,
-            sleep_ns: 300,
-            stopped_ns: 4000,
-            unseen_ns: 50_000,
-            elapsed_ns: 654_321,
-        };
-        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
-        let lived = Lived { cpu_ns: 600_000, states };
-        let exited = Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) };
-        let mut line = Vec::new();
-        let interval = Interval::default();
-        let shown = Shown {
-            interval: &interval,
-            processes: &[],
-            tasks: None,
-            exited: &[],
-            blocked: &[],
-            boot_id: None,
-            named: None,
-        };
-        append_exited(&mut line, &exited, &shown);
-        line.pop();
-        let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
-        let number = |key: &str| printed[key].as_u64().expect(key);
-        let off = ["runqueue_wait_ns", "blocked_ns", "sleep_ns", "stopped_ns", "unseen_ns"].map(number);
-        assert_eq!(
-            (number("cpu_ns") + off.iter().sum::<u64>(), number("io_wait_ns")),
-            (number("elapsed_ns"), 7)
-        );
-        assert_eq!(exited.state_imbalance_ns(), Some(0));
-        for key in ["cpu", "runqueue_wait", "blocked", "io_wait", "sleep", "stopped", "unseen", "elapsed"] {
-            assert_eq!(number(&format!("life_{key}_ns")), number(&format!("{key}_ns")), "{key}");
-        }
-    }
-
-    #[test]
-    fn every_reason_is_in_the_document_and_adds_to_the_sum() {
-        let by = Unattributed {
-            no_slot_ns: 1,
-            forgotten_task_ns: 20,
-            uncovered_cpu_ns: 300,
-            not_attached_ns: 4000,
-        };
-        let interval = Interval { unattributed_by: by, unattributed_ns: Some(4321), ..Interval::default() };
-        let mut line = b"{".to_vec();
-        append_unattributed_by(&mut line, &interval);
-        close(&mut line, b'}');
-        line.pop();
-        let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
-        let reasons = printed["unattributed_by"].as_object().expect("an object");
-        assert_eq!(reasons.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), by.total_ns());
-        let section = section("Why time is unattributed");
-        reasons.keys().for_each(|key| assert!(section.contains(&format!("\n| `{key}` |")), "{key}"));
-        // Where the sum is not known, the reasons are not.
-        let mut line = Vec::new();
-        append_unattributed_by(&mut line, &Interval::default());
-        assert_eq!(line, b"\"unattributed_by\":null,");
-    }
-
-    #[test]
-    fn every_key_is_in_the_document() {
-        let printed = printed();
-        for (heading, object) in [
-            ("The interval", &printed),
-            ("Rows of `processes` and `tasks`", &printed["processes"][0]),
-            ("Rows of `processes` and `tasks`", &printed["tasks"][0]),
-            ("Rows of `exited`", &printed["exited"][0]),
-            ("Rows of `blocked`", &printed["blocked"][0]),
-        ] {
-            let section = section(heading);
-            for key in keys(object) {
-                assert!(section.contains(&format!("\n| `{key}` |")), "{key} is missing in {heading}");
-            }
-        }
-        let mut header = Vec::new();
-        crate::csv::append_header(&mut header).expect("memory");
-        let (csv, rows) = (section("CSV"), section("Rows of"));
-        for column in String::from_utf8(header).expect("UTF-8").trim().split(',') {
-            let name = format!("`{column}`");
-            assert!(csv.contains(&name) || rows.contains(&format!("\n| {name} |")), "{column}");
-        }
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use cpuledger_model::field::{FIELDS, Field, Value};
 use cpuledger_model::interval::{Interval, Row};
 use cpuledger_model::task::Task;
 use cpuledger_names::named::{NameKey, Named};
+use cpuledger_names::names::Names;
 
 use crate::column::{Column, columns};
 use crate::figure::Part;
@@ -138,6 +139,63 @@ pub struct Shown<'a> {
     pub boot_id: Option<&'a str>,
     /// What the cgroups of the rows are called; `None`: it was not looked up.
     pub named: Option<&'a Named>,
+    /// What JSON tells besides.
+    pub beside: Beside<'a>,
+}
+
+impl<'a> Shown<'a> {
+    /// The interval by itself.
+    pub fn without_rows(interval: &'a Interval) -> Shown<'a> {
+        Shown {
+            interval,
+            processes: &[],
+            tasks: None,
+            exited: &[],
+            blocked: &[],
+            boot_id: None,
+            named: None,
+            beside: Beside::default(),
+        }
+    }
+}
+
+/// Keys that JSON has where they are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MoreKeys {
+    /// The time of day of begin and end.
+    pub realtime: bool,
+    /// The machine.
+    pub host: bool,
+    /// Of rows: the effective user by name.
+    pub user: bool,
+    /// Of rows: the path of the cgroup.
+    pub cgroup: bool,
+}
+
+/// The name of such keys in options, and what turns them on.
+pub type NameOfKeys = (&'static str, fn(&mut MoreKeys));
+
+impl MoreKeys {
+    /// All of them.
+    pub const NAMES: [NameOfKeys; 4] = [
+        ("realtime", |keys| keys.realtime = true),
+        ("host", |keys| keys.host = true),
+        ("user", |keys| keys.user = true),
+        ("cgroup", |keys| keys.cgroup = true),
+    ];
+}
+
+/// What such keys are told of.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Which are asked for.
+    pub keys: MoreKeys,
+    /// Begin and end of the interval, CLOCK_REALTIME; `None`: not known.
+    pub realtime_ns: Option<[u64; 2]>,
+    /// The name of the machine; `None`: not known.
+    pub host: Option<&'a [u8]>,
+    /// Names of users; `None`: they were not looked up.
+    pub users: Option<&'a Names>,
 }
 
 impl<'a> Shown<'a> {

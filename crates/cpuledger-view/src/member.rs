@@ -1,9 +1,11 @@
 //! The keys of an interval, of its dead and of its blocked tasks: one list of each for JSON and for what reads intervals from other languages. Those
 //! of rows are in [`crate::key`].
 
+use cpuledger_model::disk::Disk;
 use cpuledger_model::field::Value;
 use cpuledger_model::interval::{Blocked, Exited, Interval};
 use cpuledger_model::task::Pid;
+use cpuledger_model::waits::WaitTotals;
 use cpuledger_model::{Lived, SourceKind, States};
 
 /// A key, and its value.
@@ -39,13 +41,57 @@ pub static TOTALS: [Member<Interval>; 7] = [
 ];
 
 /// I7: where a list was full, time is kept and identity lost, and it is said.
-pub static LOSSES: [Member<Interval>; 4] = [
+pub static LOSSES: [Member<Interval>; 18] = [
     member("blocked_tasks", |interval| known(interval.blocked.as_ref().map(|_| interval.blocked_tasks))),
     member("unidentified_exits", |interval| known(interval.exited.as_ref().and(interval.unidentified_exits))),
     // The kernel keeps switches from its hooks.
     member("missed_switches", |interval| known(interval.missed_switches.filter(|_| is_of_hooks(interval)))),
     member("hidden_cpu_ns", |interval| known(interval.hidden_cpu_ns.filter(|_| is_of_hooks(interval)))),
+    member("wait_suffered_ns", |interval| known(interval.waits.suffered_ns)),
+    member("unattributed_wait_suffered_ns", |interval| known(interval.waits.unattributed_suffered_ns)),
+    member("ended_reads", |interval| known(interval.disk_totals.reads)),
+    member("ended_read_bytes", |interval| known(interval.disk_totals.read_bytes)),
+    member("ended_read_ns", |interval| known(interval.disk_totals.read_ns)),
+    member("ended_writes", |interval| known(interval.disk_totals.writes)),
+    member("ended_written_bytes", |interval| known(interval.disk_totals.written_bytes)),
+    member("ended_write_ns", |interval| known(interval.disk_totals.write_ns)),
+    member("unattributed_read_bytes", |interval| known(interval.disk_totals.unattributed_read_bytes)),
+    member("unattributed_written_bytes", |interval| known(interval.disk_totals.unattributed_written_bytes)),
+    member("sent_bytes", |interval| known(interval.network.sent_bytes)),
+    member("received_bytes", |interval| known(interval.network.received_bytes)),
+    member("unattributed_sent_bytes", |interval| known(interval.network.unattributed_sent_bytes)),
+    member("unattributed_received_bytes", |interval| known(interval.network.unattributed_received_bytes)),
 ];
+
+/// Because of what tasks waited for a CPU.
+pub static WAIT_CAUSES: [Member<WaitTotals>; 6] = [
+    member("tasks_ns", |waits| known(waits.tasks_ns)),
+    member("no_slot_ns", |waits| known(waits.no_slot_ns)),
+    member("idle_ns", |waits| known(waits.idle_ns)),
+    member("quota_ns", |waits| known(waits.quota_ns)),
+    member("interrupts_ns", |waits| known(waits.interrupts_ns)),
+    member("stolen_ns", |waits| known(waits.stolen_ns)),
+];
+
+/// What is told of a disk, but for how long its requests took.
+pub static DISK: [Member<Disk>; 13] = [
+    member("major", |disk| Value::Unsigned(disk.major.into())),
+    member("minor", |disk| Value::Unsigned(disk.minor.into())),
+    member("reads", |disk| Value::Unsigned(disk.all.reads.count)),
+    member("read_bytes", |disk| Value::Unsigned(disk.all.reads.bytes)),
+    member("read_ns", |disk| Value::Unsigned(disk.all.reads.ns)),
+    member("writes", |disk| Value::Unsigned(disk.all.writes.count)),
+    member("written_bytes", |disk| Value::Unsigned(disk.all.writes.bytes)),
+    member("write_ns", |disk| Value::Unsigned(disk.all.writes.ns)),
+    member("discards", |disk| Value::Unsigned(disk.all.discards.count)),
+    member("discarded_bytes", |disk| Value::Unsigned(disk.all.discards.bytes)),
+    member("discard_ns", |disk| Value::Unsigned(disk.all.discards.ns)),
+    member("queue_ns", |disk| Value::Unsigned(disk.queue_ns)),
+    member("device_ns", |disk| Value::Unsigned(disk.device_ns)),
+];
+
+/// Keys of how many requests took how long.
+pub const DISK_TIMES: [&str; 2] = ["reads_by_time", "writes_by_time"];
 
 /// Reports of deaths that were not read in time.
 pub static MISSED_EXITS: [Member<Interval>; 1] = [member("missed_exits", |interval| {
@@ -66,7 +112,7 @@ fn lived(exited: &Exited, part: fn(&Lived) -> u64) -> Value<'static> {
 }
 
 /// What is told of a task that died, but for the names of its cgroup.
-pub static EXITED: [Member<Exited>; 29] = [
+pub static EXITED: [Member<Exited>; 33] = [
     member("pid", |exited| Value::Signed(exited.exit.process.tid.0.into())),
     member("tid", |exited| Value::Signed(exited.exit.task.tid.0.into())),
     member("ppid", |exited| known_pid(exited.exit.known_ppid())),
@@ -98,6 +144,10 @@ pub static EXITED: [Member<Exited>; 29] = [
     member("life_elapsed_ns", |exited| lived(exited, |lived| lived.states.elapsed_ns)),
     member("cgroup_id", |exited| known(exited.exit.cgroup_id)),
     member("cgroup_v1_cpu_id", |exited| known(exited.exit.cgroup_v1_cpu_id)),
+    member("network_sent_bytes", |exited| known(exited.traffic.network_sent_bytes)),
+    member("network_received_bytes", |exited| known(exited.traffic.network_received_bytes)),
+    member("unix_sent_bytes", |exited| known(exited.traffic.unix_sent_bytes)),
+    member("unix_received_bytes", |exited| known(exited.traffic.unix_received_bytes)),
 ];
 
 /// What is told of a task that was blocked all the time, but for [`FOR_IO`].

@@ -28,10 +28,18 @@ pub fn did_you_mean<'a>(
     }
     near.dedup_by_key(|(_, known)| known.to_lowercase());
     let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
-    match near.split_last() {
+    match near.first() {
         None => format!("; {otherwise}"),
-        Some((only, [])) => format!("; did you mean {only}?"),
-        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+        Some(_) => format!("; did you mean {}?", listed(near.iter().map(String::as_str), "or")),
+    }
+}
+
+/// These names, with that word before the last.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} {word} {last}", others.join(", ")),
+        _ => names.concat(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The filter language of the screen: `cpu>5 user=www comm~^java`.
+//! The language of filters, on the screen and in `--filter`: `cpu>5 user=www comm~^java`.
 //!
 //! Conditions stand side by side and must all hold; `or` (or `|`) joins alternatives, `not` (or `!`) negates, parentheses
 //! group. A condition is `NAME OPERATOR VALUE`, or a word that is looked for in names and arguments, whatever its case.
@@ -15,12 +15,12 @@ mod parse;
 
 use cpuledger_model::field::FieldSet;
 
-use condition::Node;
 pub use condition::Subject;
+use condition::{Node, What};
 pub use parse::{MOST_BYTES, QueryError, aliases};
 
-/// A filter.
-#[derive(Debug, Clone)]
+/// A filter. The usual one is empty: everything matches.
+#[derive(Debug, Clone, Default)]
 pub struct Query {
     text: String,
     /// `None`: everything matches.
@@ -57,7 +57,16 @@ impl Query {
 
     /// Whether it looks at arguments, which are to be read first.
     pub fn needs_arguments(&self) -> bool {
-        self.root.as_ref().is_some_and(Node::needs_arguments)
+        self.looks_at(|what| matches!(what, What::Arguments))
+    }
+
+    /// Whether it looks at names of cgroups, likewise.
+    pub fn needs_names(&self) -> bool {
+        self.looks_at(|what| matches!(what, What::Named(_)))
+    }
+
+    fn looks_at(&self, is_such: fn(What) -> bool) -> bool {
+        self.root.as_ref().is_some_and(|root| root.looks_at(is_such))
     }
 
     /// The fields it looks at.
@@ -65,6 +74,15 @@ impl Query {
         self.root.as_ref().map_or(FieldSet::EMPTY, Node::fields)
     }
 }
+
+/// Those of the same text are the same.
+impl PartialEq for Query {
+    fn eq(&self, other: &Query) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Query {}
 
 #[cfg(test)]
 mod tests;

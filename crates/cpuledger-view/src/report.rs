@@ -1,9 +1,10 @@
-//! What a span of recorded intervals says, as text, JSON, CSV or a page of HTML.
+//! What a span of recorded intervals says, as text, JSON or CSV.
 
+pub mod column;
 pub mod csv;
 mod document;
-pub mod html;
 pub mod json;
 pub mod text;
 
-pub use document::{About, BY, By, Comparison, Document, Labels};
+pub use cpuledger_report::Labels;
+pub use document::{About, Comparison, Document};

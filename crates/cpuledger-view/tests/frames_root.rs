@@ -11,7 +11,7 @@ use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_model::frame::Frame;
 use cpuledger_view::json::append_interval;
-use cpuledger_view::key::Shown;
+use cpuledger_view::key::{Beside, Shown};
 
 fn json(interval: &Interval) -> String {
     let all = |rows: usize| (0..rows).collect::<Vec<usize>>();
@@ -26,6 +26,7 @@ fn json(interval: &Interval) -> String {
             blocked: &all(interval.blocked.as_ref().map_or(0, Vec::len)),
             boot_id: Some("a boot"),
             named: None,
+            beside: Beside::default(),
         },
     );
     String::from_utf8(line).expect("JSON is UTF-8")

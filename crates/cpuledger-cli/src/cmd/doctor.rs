@@ -11,7 +11,7 @@ use cpuledger::source::cost::{
 };
 use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
-use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
+use cpuledger::support::{self, AccountReport, Fact, MachineFacts, Report, SourceReport};
 use cpuledger_model::frame::Frame;
 use cpuledger_names::survey::Survey;
 use cpuledger_proc::escape::append_sentence;
@@ -53,6 +53,7 @@ struct Document<'a> {
     auto: Option<SourceKind>,
     costs: &'a Option<Costs>,
     sources: &'a [SourceReport],
+    accounts: &'a [AccountReport],
     /// Which containers have names.
     names: NamesDocument,
 }
@@ -92,6 +93,7 @@ impl Document<'_> {
             auto: report.auto,
             costs: &report.costs,
             sources: &report.sources,
+            accounts: &report.accounts,
             names: NamesDocument {
                 cgroups: names.machine.cgroups,
                 containers: names.machine.containers,
@@ -144,8 +146,7 @@ fn service_names() -> Option<Survey> {
     let path = socket_path();
     let mut client = Client::connect(&path, ANSWER).ok()?;
     client.check_owner(&path).ok()?;
-    let (subscription, mut reader) =
-        client.subscribe(&Subscribe { interval_ns: None, audience: None }).ok()?;
+    let (subscription, mut reader) = client.subscribe(&Subscribe::default()).ok()?;
     if subscription.audience != "all" || !matches!(reader.wait(ANSWER), Ok(Next::Frame)) {
         return None;
     }
@@ -202,6 +203,15 @@ fn cost(costs: &Costs) -> String {
     )
 }
 
+/// Whether one can be kept, and is.
+fn account_of(account: &AccountReport) -> String {
+    let by_service = match account.kept_by_service {
+        Some(true) => "; the service keeps it",
+        Some(false) | None => "",
+    };
+    format!("{}: {}{by_service}", account.account, account.reason)
+}
+
 /// Why `auto` takes that one of ledger and walk.
 fn why(taken: SourceKind) -> String {
     match taken {
@@ -254,6 +264,10 @@ impl Page {
                 sentence.push_str("; docs/names.md says how its unit lets it read that");
             }
             self.row("", &sentence);
+        }
+        for (index, account) in report.accounts.iter().enumerate() {
+            let label = if index == 0 { "accounts" } else { "" };
+            self.row(label, &account_of(account));
         }
         if let Some(costs) = &report.costs {
             self.row("cost", &cost(costs));

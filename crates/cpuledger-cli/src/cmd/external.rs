@@ -30,9 +30,12 @@ pub const PUSH: External = External { name: "push", program: "cpuledger-net", is
 /// `cpuledger mcp`.
 pub const MCP: External = External { name: "mcp", program: "cpuledger-net", is_one_of_several: true };
 
+/// `cpuledger web`.
+pub const WEB: External = External { name: "web", program: "cpuledger-net", is_one_of_several: true };
+
 /// A command, if it is one of these.
 pub fn named(word: &OsStr) -> Option<External> {
-    [EXPORT, METRICS, PUSH, MCP].into_iter().find(|external| word == external.name)
+    [EXPORT, METRICS, PUSH, MCP, WEB].into_iter().find(|external| word == external.name)
 }
 
 /// Becomes the program of a command. It gets the arguments as they are, and its output, exit code and end by a signal are its own.

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 mod external;
+pub mod filter;
 pub mod ps;
 pub mod record;
 pub mod report;
@@ -59,6 +60,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Metrics { arguments } => external::become_program(external::METRICS, &arguments),
         Command::Push { arguments } => external::become_program(external::PUSH, &arguments),
         Command::Mcp { arguments } => external::become_program(external::MCP, &arguments),
+        Command::Web { arguments } => external::become_program(external::WEB, &arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

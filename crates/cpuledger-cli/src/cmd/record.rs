@@ -14,13 +14,13 @@ use cpuledger_program::output::{count_of, warn};
 use cpuledger_program::place;
 use cpuledger_program::recording;
 
-use super::top::collect::{Collector, Outcome};
+use super::top::collect::{Collector, Outcome, Taker};
 use super::top::options::{parse_ledger, parse_length};
 use crate::privileges;
 use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
 use crate::record::recorder::{self, Place, Recorder};
 use crate::stop::{Waker, wake_on_first_signal};
-use crate::values::{named, sources};
+use crate::values::{accounts, named, sources};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -71,6 +71,9 @@ pub struct Arguments {
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Also keep account of these, as for `cpuledger top`
+    #[arg(long, value_name = "LIST", value_parser = named(accounts()), hide_possible_values = true)]
+    with: Option<String>,
     /// The size of the ledger, as for `cpuledger top`
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     slots: Option<String>,
@@ -99,7 +102,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         privileges::give_up_as_recorder(kind, &place.path)
     };
-    let mut collector = Collector::open_as(wanted, false, give_up)?;
+    let mut collector = Collector::open_as(wanted, Taker::Text, give_up)?;
     let waker = collector.intervals.waker();
     let count = duration.map(|duration| intervals_in(duration, length_ns, &waker)).transpose()?;
     wake_on_first_signal(waker).context("cannot handle signals")?;
@@ -195,6 +198,7 @@ fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
         Some(text) => parse_length("--interval", text)?,
         None => usual.length_ns,
     };
-    let (source, ledger) = parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref())?;
+    let (source, ledger) =
+        parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref(), arguments.with.as_deref())?;
     Ok(Wanted { source, length_ns, by_task: arguments.threads, finds_blocked: true, ledger, ..usual })
 }

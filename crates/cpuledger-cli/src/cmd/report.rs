@@ -9,15 +9,18 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use cpuledger_page::Sheet;
+use cpuledger_proc::escape::escaped;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::place;
 use cpuledger_program::when::{self, written_exactly as local};
 use cpuledger_program::{output, recording};
 use cpuledger_recording::{Recording, Span, When};
-use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
+use cpuledger_report::{Accumulator, Amounts, Dimension, Name, Report, compare};
 use cpuledger_view::csv::Cells;
-use cpuledger_view::near::did_you_mean;
-use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Labels};
+use cpuledger_view::near::{did_you_mean, listed};
+use cpuledger_view::report::column::{COLUMNS, Column, Needs};
+use cpuledger_view::report::{self as view, About, Comparison, Document, Labels};
 
 use crate::values::named;
 use names::Names;
@@ -32,6 +35,7 @@ Whole intervals are counted: one is in the span if its middle is.
 Examples:
   cpuledger report --since yesterday --until today         what ran yesterday, by command
   cpuledger report --since -1h --by unit                   the units of systemd in the last hour
+  cpuledger report --columns self,usr,sys,rsspeak,read     other figures
   cpuledger report --by ancestor --format html --output report.html
   cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
   cpuledger report --fleet s3://fleet/books --by pod       the pods of all machines that export there, in the last 7 days
@@ -41,11 +45,18 @@ formats are text and json (an object a line). docs/fleet.md has further question
 
 Exit codes: 0 done; 1 no such recording, nothing recorded in that span, some of it cannot be read, or output failed; 2 wrong option; 3 DuckDB or Python is not installed.";
 
+/// What `--by` takes, and completions offer.
+const NAMES_OF_BY: [&str; 10] =
+    ["wait", "command", "user", "cgroup", "unit", "container", "pod", "image", "process", "ancestor"];
+
 /// Parts of the time line of a page.
 const BUCKETS: u32 = 240;
 
 /// Branches of the icicle of a page.
 const BRANCHES: usize = 400;
+
+/// What a page has reports by, beside the one that is asked for.
+const SHEETS: [Dimension; 3] = [Dimension::Command, Dimension::User, Dimension::Unit];
 
 /// Options of `report`.
 #[derive(Debug, clap::Args)]
@@ -60,9 +71,13 @@ pub struct Arguments {
     /// Stop time [default: end of the recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
-    /// What the rows are: command, user, cgroup, process, ancestor, unit, container, pod or image
-    #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(BY.map(|by| by.name)), hide_possible_values = true)]
+    /// What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit:
+    /// what they did off the CPU, and what waited most comes first
+    #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(NAMES_OF_BY), hide_possible_values = true)]
     by: String,
+    /// What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    columns: Vec<String>,
     /// Number of rows; the rest is one row
     #[arg(long, value_name = "N", default_value = "30", allow_hyphen_values = true)]
     top: String,
@@ -110,16 +125,46 @@ fn choose<T: Copy>(
     if let Some((_, found)) = all.clone().find(|(name, _)| *name == text) {
         return Ok(found);
     }
-    let names: Vec<&str> = all.map(|(name, _)| name).collect();
-    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
-    let all = format!("use {} or {last}", others.join(", "));
-    let near = did_you_mean("", text, names.iter().copied(), &all);
+    let names = all.map(|(name, _)| name);
+    let all = format!("use {}", listed(names.clone(), "or"));
+    let near = did_you_mean("", text, names, &all);
     Err(usage(format!("{option}: `{text}` is unknown{near}")))
+}
+
+/// `--by`: a dimension, and `wait` beside it or alone.
+fn parse_by(text: &str) -> anyhow::Result<(Dimension, bool)> {
+    let (mut by, mut is_of_waits) = (None, false);
+    for word in text.split(',') {
+        let all = Dimension::ALL.into_iter().map(|by| (by.name(), Some(by)));
+        match choose("--by", word, [("wait", None)].into_iter().chain(all))? {
+            None => is_of_waits = true,
+            Some(own) if by.is_some_and(|by| by != own) => {
+                return Err(usage(format!("--by: `{text}` names two kinds of rows; use one of them")));
+            }
+            Some(own) => by = Some(own),
+        }
+    }
+    Ok((by.unwrap_or(Dimension::Command), is_of_waits))
+}
+
+fn parse_columns(names: &[String]) -> anyhow::Result<Vec<&'static Column>> {
+    let column = |name: &String| {
+        let all = || COLUMNS.iter().map(|column| column.header);
+        let keys = COLUMNS.iter().map(|column| column.key);
+        let valid = format!("the columns are {}, and the keys of json", listed(all(), "and"));
+        let near = || did_you_mean("", name, all().chain(keys), &valid);
+        Column::by_name(name).ok_or_else(|| usage(format!("--columns: `{name}` is unknown{}", near())))
+    };
+    names.iter().map(column).collect()
 }
 
 /// What is asked for.
 struct Question {
-    by: By,
+    by: Dimension,
+    /// What waited for a CPU most comes first.
+    is_of_waits: bool,
+    /// What is told of each row; nothing: what is usual.
+    columns: Vec<&'static Column>,
     top: usize,
     format: Format,
     /// One span, or two to be compared.
@@ -128,8 +173,24 @@ struct Question {
 
 impl Question {
     fn of(arguments: &Arguments) -> anyhow::Result<Question> {
-        let by = choose("--by", &arguments.by, BY.into_iter().map(|by| (by.name, by)))?;
+        let (by, is_of_waits) = parse_by(&arguments.by)?;
         let format = choose("--format", &arguments.format, FORMATS.into_iter())?;
+        let mut columns = parse_columns(&arguments.columns)?;
+        let has_own = arguments.compare.is_some() && format != Format::Json;
+        if !columns.is_empty() && (has_own || format == Format::Html || arguments.fleet.is_some()) {
+            return Err(usage(
+                "--columns is for one span as text, csv or json, or for --compare as json".to_owned(),
+            ));
+        }
+        let is_of_one = arguments.compare.is_none() && arguments.fleet.is_none();
+        if is_of_waits && !(is_of_one && format != Format::Html) {
+            return Err(usage(
+                "--by wait is for one span as text, csv or json: name another kind of rows".to_owned(),
+            ));
+        }
+        if is_of_waits && columns.is_empty() && format == Format::Text {
+            columns = Column::of_waits();
+        }
         let time = |option: &str, text: &str| {
             when::parse(text).map(|named| named.when).map_err(|error| usage(format!("{option}: {error}")))
         };
@@ -163,19 +224,30 @@ impl Question {
         }
         let top = arguments.top.parse();
         let top = top.map_err(|_| usage(format!("--top needs a number of rows, not `{}`", arguments.top)))?;
-        Ok(Question { by, top, format, spans })
+        Ok(Question { by, is_of_waits, columns, top, format, spans })
     }
 
     fn dimensions(&self) -> Vec<Dimension> {
-        let mut dimensions = vec![self.by.dimension];
-        if self.format == Format::Html && dimensions[0] != Dimension::Ancestor {
+        let mut dimensions: Vec<Dimension> = self.sheets().collect();
+        if self.format == Format::Html && self.by != Dimension::Ancestor {
             dimensions.push(Dimension::Ancestor);
         }
-        // A time line of commands, where the rows have none of their own.
-        if self.format == Format::Html && dimensions[0] == Dimension::Ancestor {
-            dimensions.push(Dimension::Command);
-        }
         dimensions
+    }
+
+    /// Whether figures are told that need this. JSON and CSV tell all, unless columns are named.
+    fn tells(&self, needs: Needs) -> bool {
+        match &*self.columns {
+            [] => matches!(self.format, Format::Json | Format::Csv(_)),
+            columns => columns.iter().any(|column| column.needs == needs),
+        }
+    }
+
+    /// What there are reports by: a page has those of others, too.
+    fn sheets(&self) -> impl Iterator<Item = Dimension> {
+        let is_page = self.format == Format::Html;
+        let others = SHEETS.into_iter().filter(move |by| is_page && *by != self.by);
+        [self.by].into_iter().chain(others)
     }
 }
 
@@ -189,7 +261,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let Span { since, until } = question.spans[0];
         return fleet::run(&fleet::Question {
             tables,
-            by: question.by.name,
+            by: question.by.name(),
             format: &arguments.format,
             top: question.top,
             span: [arguments.since.as_ref().map(|_| since), arguments.until.as_ref().map(|_| until)],
@@ -228,9 +300,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
-    let by = choose("--by", by, BY.into_iter().map(|by| (by.name, by)))?;
+    let by = choose("--by", by, Dimension::ALL.into_iter().map(|by| (by.name(), by)))?;
     let format = choose("--format", format, FORMATS.into_iter())?;
-    let question = Question { by, top: 30, format, spans: vec![Span::ALL] };
+    let (is_of_waits, columns) = (false, Vec::new());
+    let question = Question { by, is_of_waits, columns, top: 30, format, spans: vec![Span::ALL] };
     let mut recording = recording::open(path)?;
     let mut part = || Part::read(path, &mut recording, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
@@ -266,6 +339,12 @@ impl Part {
     ) -> anyhow::Result<Part> {
         let places = recording.select(span);
         let mut empty = Accumulator::new(&question.dimensions());
+        if question.tells(Needs::States) || question.format == Format::Html {
+            empty = empty.with_states();
+        }
+        if question.tells(Needs::Counters) {
+            empty = empty.with_counters();
+        }
         if question.format == Format::Html
             && let Some((since_ns, until_ns)) = recording.realtime_of(&places)
         {
@@ -311,10 +390,21 @@ impl Part {
         Ok(Part { about, accumulator: read.accumulator, names, is_damaged })
     }
 
-    fn report(&self, by: By, top: usize) -> Report {
-        let is_unit = by.dimension == Dimension::Unit;
+    fn report(&self, by: Dimension, top: usize) -> Report {
+        let is_unit = by == Dimension::Unit;
         let named = |name: Name| if is_unit { self.names.unit(name) } else { name };
-        self.accumulator.report_named(by.dimension, top, named)
+        self.accumulator.report_named(by, top, named)
+    }
+
+    /// The rows of text, JSON and CSV: of ancestry branches that stand alone.
+    fn ranked(&self, question: &Question, top: usize) -> Report {
+        let is_unit = question.by == Dimension::Unit;
+        let named = |name: Name| if is_unit { self.names.unit(name) } else { name };
+        let weigh = |amounts: &Amounts| match question.is_of_waits {
+            true => amounts.runqueue_wait_ns,
+            false => Some(amounts.self_ns),
+        };
+        self.accumulator.report_ranked((question.by, top), weigh, named)
     }
 
     fn labels(&self, reports: &[&Report]) -> Labels {
@@ -326,30 +416,45 @@ fn text_of(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// The page with the reports inside.
+fn page(question: &Question, part: &Part, notes: &[String]) -> String {
+    let ancestry = part.accumulator.report(Dimension::Ancestor, BRANCHES);
+    let reports: Vec<(Dimension, Report)> =
+        question.sheets().map(|by| (by, part.report(by, question.top))).collect();
+    let labels = part.labels(&reports.iter().map(|(_, report)| report).collect::<Vec<_>>());
+    // Ancestry is the same in all, and the first tells it.
+    let sheets = reports.iter().enumerate().map(|(number, (by, report))| Sheet {
+        by: by.name(),
+        within: &[],
+        source: &part.about.recording,
+        report,
+        ancestry: (number == 0).then_some(&ancestry),
+        labels: &labels,
+        notes,
+    });
+    let host =
+        part.about.host.as_ref().map_or_else(|| "this machine".to_owned(), |host| escaped(host.as_bytes()));
+    cpuledger_page::page_of(&host, sheets)
+}
+
 fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
     if let [before, after] = parts {
         return Ok(render_comparison(question, before, after));
     }
     let Some(part) = parts.first() else { bail!("there is no span") };
     let by = question.by;
-    let report = part.report(by, question.top);
+    let report = part.ranked(question, question.top);
     let labels = part.labels(&[&report]);
-    let document = Document { about: &part.about, by, report: &report, labels: &labels, local: &local };
+    let columns = &question.columns;
+    let document =
+        Document { about: &part.about, by, columns, report: &report, labels: &labels, local: &local };
     let mut bytes = Vec::new();
     let mut text = String::new();
     match question.format {
         Format::Text => view::text::append_report(&mut text, &document),
         Format::Json => view::json::append_report(&mut bytes, &document),
         Format::Csv(cells) => view::csv::append_report(&mut bytes, &document, cells),
-        Format::Html => {
-            let ancestry = part.accumulator.report(Dimension::Ancestor, BRANCHES);
-            // Ancestors have no time line of their own.
-            let is_ancestry = by.dimension == Dimension::Ancestor;
-            let by_command = part.report(BY[0], question.top);
-            let time_line = Document { report: if is_ancestry { &by_command } else { &report }, ..document };
-            let page = view::html::Page { document: &document, time_line: &time_line, ancestry: &ancestry };
-            view::html::append_page(&mut text, &page);
-        }
+        Format::Html => text = page(question, part, &document.notes()),
     }
     bytes.extend_from_slice(text.as_bytes());
     Ok(bytes)
@@ -357,12 +462,13 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
 
 fn render_comparison(question: &Question, before: &Part, after: &Part) -> Vec<u8> {
     let by = question.by;
-    let reports = [before, after].map(|part| part.report(by, usize::MAX));
+    let reports = [before, after].map(|part| part.ranked(question, usize::MAX));
     let labels = [before, after].map(|part| part.labels(&[&reports[0], &reports[1]]));
     let rows = compare(&reports[0], &reports[1], question.top);
     let document = |about, place: usize| Document {
         about,
         by,
+        columns: &question.columns,
         report: &reports[place],
         labels: &labels[place],
         local: &local,

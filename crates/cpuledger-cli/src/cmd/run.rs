@@ -6,8 +6,10 @@
 //! remains is unidentified. A process is forgotten when it has died, so memory follows what lives. Units and containers are those of
 //! the cgroup that a process was in last.
 
+mod counted;
 pub mod launch;
 mod print;
+mod repeated;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,9 +17,9 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
@@ -25,7 +27,7 @@ use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
 use cpuledger::{Error, Pid, SourceKind, clock, machine};
-use cpuledger_client::descent::{Descent, Places, Subject, Tree};
+use cpuledger_client::descent::{Descent, Places, Subject};
 use cpuledger_client::measure::{MOST_LATE, is_alive};
 use cpuledger_names::named::{Grouped, NameKey, Named, Namer};
 use cpuledger_proc::escape::escaped;
@@ -37,9 +39,10 @@ use rustix::process::{Signal, pidfd_send_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::top::collect::Collector;
+use super::top::collect::{Collector, Taker};
 use crate::privileges;
 use crate::stop::Waker;
+use counted::Counted;
 use launch::Launched;
 use print::Account;
 
@@ -51,10 +54,17 @@ calling user, with the caller's environment. Signals of the terminal reach it as
 
 Examples:
   sudo cpuledger run make -j4                          the account on standard error
+  sudo cpuledger run --repeat 10 ./bench.sh            median and spread of ten runs
   cpuledger run --format json --output build.json -- ./build.sh      through the service, without privilege
 
 Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed. \
 If cpuledger cannot run the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
+
+/// Runs at most: each waits from the beginning on.
+const MOST_RUNS: i64 = 200;
+
+/// By what the launcher may grow between its report and its exec; the kernel counts memory by CPU, and is not exact.
+const LAUNCHER_GROWS_BYTES: u64 = 4 << 20;
 
 /// The options of `run`.
 #[derive(Debug, clap::Args)]
@@ -71,6 +81,9 @@ pub struct Arguments {
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Run it N times, one after another, and report median and spread; a run that fails is the last
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..=MOST_RUNS))]
+    repeat: u16,
     /// The command and its arguments
     #[arg(
         value_name = "COMMAND",
@@ -100,20 +113,21 @@ enum Source {
     Ledger,
 }
 
-/// Runs the command.
+/// Runs the command, as often as is asked for, until it fails.
 ///
 /// # Errors
 /// No source, nowhere to write, and the exit code of the command where it is not 0.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
     refuse_option(&arguments.command)?;
-    // Before privileges are given up: it runs as the caller, and is no business of ours otherwise.
-    let mut launched = Launched::start(&arguments.command)?;
+    // Before privileges are given up: it runs as the caller, and is no business of ours otherwise. All wait until it is their turn.
+    let launched: Vec<Launched> =
+        (0..arguments.repeat).map(|_| Launched::start(&arguments.command)).collect::<Result<_, _>>()?;
     privileges::watch_names();
-    let Opened { mut collector, waker, source } = Opened::of(arguments)?;
+    let mut opened = Opened::of(arguments)?;
     let mut namer = Namer::watched();
     // Without the last interval there is no account.
-    collector.intervals.set_timeout(MOST_LATE);
+    opened.collector.intervals.set_timeout(MOST_LATE);
     let mut file = match &arguments.output {
         Some(path) => {
             let failed = || format!("the account cannot be written to {}", path.display());
@@ -121,22 +135,29 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         None => None,
     };
-    pass_signals_on(&launched.pidfd).context("cannot handle signals")?;
-    let begin_ns = machine::monotonic_ns();
-    launched.go().context("the command did not begin")?;
-    let before_ns = launched.used_ns;
-    let ended = wait_for(launched, waker)?;
-    let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
-    let End { status, end_ns, has_begun } = collect(&mut collector, (&mut descent, &mut namer), &ended)?;
-    let real_ns = end_ns.saturating_sub(begin_ns);
-    let tree = descent.finish(clock::boottime(), real_ns, is_alive);
-    let code = launch::code_of(status);
-    let [user_ns, system_ns] = within(split(&tree, before_ns)?, tree.booked_ns - tree.stolen_ns);
     let command: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let account =
-        Account { command: &command, exit_code: code, source, real_ns, user_ns, system_ns, tree: &tree };
-    let text = if arguments.format == Format::Json { account.json() } else { account.text() };
+    let signals = Signals::watch().context("cannot handle signals")?;
+    let mut accounts = Vec::new();
+    let mut has_begun = false;
+    for launched in launched {
+        signals.pass_on_to(&launched.pidfd).context("cannot handle signals")?;
+        let account;
+        (account, has_begun) = run_once(launched, &mut opened, &mut namer, &command)?;
+        let has_failed = account.exit_code != 0;
+        accounts.push(account);
+        if has_failed || signals.have_come.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let code = accounts.last().map_or(0, |account| account.exit_code);
+    let is_json = arguments.format == Format::Json;
+    let text = match &*accounts {
+        [account] if arguments.repeat == 1 && is_json => account.json(),
+        [account] if arguments.repeat == 1 => account.text(),
+        accounts if is_json => repeated::json(accounts),
+        accounts => repeated::text(accounts, arguments.repeat),
+    };
     let written = match &mut file {
         Some(file) => file.write_all(text.as_bytes()),
         // A command that could not be executed has used nothing: the launcher has said why.
@@ -144,6 +165,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => std::io::stderr().write_all(text.as_bytes()),
     };
     end_as(code, written.context("the account cannot be written"))
+}
+
+/// Lets a command begin, and takes its account. Returns whether it could be executed, too.
+fn run_once<'a>(
+    mut launched: Launched,
+    opened: &mut Opened,
+    namer: &mut Namer,
+    command: &'a [String],
+) -> anyhow::Result<(Account<'a>, bool)> {
+    let of_launcher = launched.used;
+    let before = Counted::of(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    let begin_ns = machine::monotonic_ns();
+    launched.go().context("the command did not begin")?;
+    let ended = wait_for(launched, opened.waker.clone())?;
+    let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
+    let End { status, end_ns, has_begun } = collect(&mut opened.collector, (&mut descent, namer), &ended)?;
+    let real_ns = end_ns.saturating_sub(begin_ns);
+    let tree = descent.finish(clock::boottime(), real_ns, is_alive);
+    let counted = Counted::of(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    let mut counted = counted.since(&before.and(&of_launcher));
+    // Of what was waited for before, and of the launcher, there is a size too.
+    let least_bytes = before.max_rss_bytes.max(of_launcher.max_rss_bytes + LAUNCHER_GROWS_BYTES);
+    let max_rss_bytes = Some(counted.max_rss_bytes).filter(|bytes| *bytes > least_bytes);
+    for member in &tree.running {
+        counted.user_ns += member.split_ns[0];
+        counted.system_ns += member.split_ns[1];
+    }
+    let split = [counted.user_ns, counted.system_ns];
+    [counted.user_ns, counted.system_ns] = within(split, tree.booked_ns - tree.stolen_ns);
+    let (exit_code, source) = (launch::code_of(status), opened.source);
+    Ok((Account { command, exit_code, source, real_ns, counted, max_rss_bytes, tree }, has_begun))
 }
 
 /// The exit code of the command counts. Only one that has succeeded leaves room for what went wrong here.
@@ -192,7 +244,7 @@ impl Opened {
 
     fn as_source(source: SourceKind) -> anyhow::Result<Opened> {
         let wanted = Wanted { source: Some(source), ..Wanted::default() };
-        let collector = Collector::open(wanted, false)?;
+        let collector = Collector::open(wanted, Taker::Text)?;
         let waker = collector.intervals.waker();
         Ok(Opened { collector, waker, source: source.name() })
     }
@@ -223,23 +275,43 @@ fn refuse_option(command: &[OsString]) -> Result<(), Failure> {
     Err(Failure::Usage(format!("run has no option `{word}`; a command that begins with - comes after --")))
 }
 
-/// What the terminal sends reaches the command by itself; what is sent to this process is passed on.
-fn pass_signals_on(pidfd: &OwnedFd) -> anyhow::Result<()> {
-    for signal in [SIGINT, SIGQUIT] {
-        flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+/// Signals to this process. What the terminal sends reaches the command by itself; what is sent to this process is passed on.
+#[derive(Default)]
+struct Signals {
+    /// The command that runs.
+    pidfd: Arc<Mutex<Option<OwnedFd>>>,
+    /// After the first of them no other run begins.
+    have_come: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// From now on they do not end this process.
+    fn watch() -> anyhow::Result<Signals> {
+        let own = Signals::default();
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
+            flag::register(signal, Arc::clone(&own.have_come))?;
+        }
+        for (number, signal) in [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)] {
+            let (mut reader, writer) = std::io::pipe()?;
+            let pidfd = Arc::clone(&own.pidfd);
+            thread::Builder::new().name("signals".into()).spawn(move || {
+                while reader.read(&mut [0]).is_ok_and(|count| count > 0) {
+                    if let Some(pidfd) = &*pidfd.lock().unwrap_or_else(PoisonError::into_inner) {
+                        // It may have ended.
+                        let _ = pidfd_send_signal(pidfd.as_fd(), signal);
+                    }
+                }
+            })?;
+            low_level::pipe::register(number, writer)?;
+        }
+        Ok(own)
     }
-    for (number, signal) in [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)] {
-        let (mut reader, writer) = std::io::pipe()?;
-        let pidfd = pidfd.try_clone()?;
-        thread::Builder::new().name("signals".into()).spawn(move || {
-            while reader.read(&mut [0]).is_ok_and(|count| count > 0) {
-                // It may have ended.
-                let _ = pidfd_send_signal(pidfd.as_fd(), signal);
-            }
-        })?;
-        low_level::pipe::register(number, writer)?;
+
+    /// From now on this command gets them.
+    fn pass_on_to(&self, pidfd: &OwnedFd) -> std::io::Result<()> {
+        *self.pidfd.lock().unwrap_or_else(PoisonError::into_inner) = Some(pidfd.try_clone()?);
+        Ok(())
     }
-    Ok(())
 }
 
 /// The end of the command.
@@ -316,17 +388,6 @@ fn collect(
             return Ok(end);
         }
     }
-}
-
-/// User and system time by the kernel: of the dead that were waited for, and of what runs.
-fn split(tree: &Tree, before_ns: [u64; 2]) -> anyhow::Result<[u64; 2]> {
-    let mut split = launch::used(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
-    split.iter_mut().zip(before_ns).for_each(|(all, before)| *all = all.saturating_sub(before));
-    for member in &tree.running {
-        split[0] += member.split_ns[0];
-        split[1] += member.split_ns[1];
-    }
-    Ok(split)
 }
 
 #[cfg(test)]

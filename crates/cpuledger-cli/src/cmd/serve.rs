@@ -165,7 +165,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let recording = Arc::new(Recording::default());
     recording.configure(config.recording());
     let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
-    let books = Books::start(seat, keeping, config.bounds(), of_books, signals.waker()?)?;
+    let books =
+        Books::start(seat, keeping, (config.bounds(), config.accounts.own), of_books, signals.waker()?)?;
     let limits = Limits {
         connections: config.limits.connections.min(most_connections),
         connections_of_user: config.limits.connections_per_user,

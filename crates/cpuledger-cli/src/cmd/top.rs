@@ -12,6 +12,8 @@ mod replayed;
 pub mod select;
 mod terminal;
 
+use std::collections::HashMap;
+
 use anyhow::Context;
 use cpuledger::Boottime;
 use cpuledger::clock;
@@ -20,20 +22,24 @@ use cpuledger::machine::Load;
 use cpuledger::source::replay::RecordedFacts;
 use cpuledger::source::service::name_socket;
 use cpuledger::{SourceKind, Task, machine};
+use cpuledger_model::framing::{self, Ancestor, Circumstances};
+use cpuledger_model::{Dimension, Pid};
+use cpuledger_names::ancestors::Ancestors;
 use cpuledger_names::lookups::Lookups;
-use cpuledger_names::named::Namer;
+use cpuledger_names::named::{Named, Namer};
 use cpuledger_names::row::Surroundings;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
-use cpuledger_view::group::Group;
+use cpuledger_view::group::{self, Ancestry, Known, Sum};
 use cpuledger_view::interval::{Page, Writer};
-use cpuledger_view::key::Shown;
+use cpuledger_view::key::Beside;
 use cpuledger_view::{csv, json};
 
+use super::filter::{self, Filter};
 use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::wake_on_signals;
-use collect::{Collector, Outcome};
+use collect::{Collector, Outcome, Taker};
 pub use options::Arguments;
 use options::{Format, Options};
 use replay::{Asked, Recorded};
@@ -43,8 +49,7 @@ use terminal::{has_screen, terminal_width};
 /// What follows the options in the help of `top` and `ptop`.
 pub const AFTER_HELP: &str = "\
 Without a terminal, or with --format, two intervals are printed unless -b or -n is given. With -b, intervals are printed \
-until Ctrl-C, or until N have been printed (-n N). On the screen, ? shows the keys, F4 sets a filter (only the screen has \
-filters), and q quits.
+until Ctrl-C, or until N have been printed (-n N). On the screen, ? shows the keys, F4 sets a filter, and q quits.
 
 Sources, best first. auto takes the first that works, except that it takes walk rather than ledger when context switches \
 are so frequent that the ledger would cost too much. --slots forces the ledger. `cpuledger doctor` says which source auto \
@@ -59,6 +64,8 @@ Examples:
   sudo ptop                                         the screen
   sudo ptop -b -n 1 -d 10                           one interval of 10 s as text
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
+  sudo ptop -b -n 1 --filter 'cpu>5 user=www'       what one user runs above 5 % of a CPU
+  sudo ptop -b -n 1 --columns pid,%cpu,usr,unit,comm  other columns
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
   sudo ptop -b -n 1 --by parts                      user, system and stolen time of the living and of the dead
@@ -89,7 +96,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if needs_names(&options) {
         privileges::watch_names();
     }
-    let mut collector = Collector::of(&options, collect::wanted(&options))?;
+    let mut collector = Collector::of(&options, collect::wanted(&options), Taker::Text)?;
     crate::tui::check(arguments)?;
     wake_on_signals(collector.intervals.waker());
     let mut recorder = arguments
@@ -105,17 +112,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if let Some(recorder) = &mut recorder {
             recorder.add(&collector.intervals.interval, collector.intervals.circumstances());
         }
-        printer.print(&collector.intervals.interval, None)?;
+        let interval = &collector.intervals.interval;
+        printer.realtime_ns = realtime_ns(interval, collector.intervals.circumstances());
+        printer.print(interval, None)?;
         intervals += 1;
         if outcome == Outcome::Stopped {
             break;
         }
     }
     recorder.map_or(Ok(()), Recorder::end)?;
-    if printer.selection.has_matched || collector.intervals.exists(|row| select::is_wanted(&options, row))? {
+    // Of what did not run it is not known whether it would have matched a filter.
+    let is_idle = |row: &Task| options.query.is_empty() && select::is_wanted(&options, row);
+    if printer.selection.has_matched || collector.intervals.exists(is_idle)? {
         return Ok(());
     }
     Err(nothing_matched(&options))
+}
+
+/// Begin and end of an interval of this machine by the time of day.
+fn realtime_ns(interval: &Interval, of: &Circumstances<'_>) -> Option<[u64; 2]> {
+    let end_ns = of.end_realtime_ns?;
+    let length_ns = interval.length_ns().saturating_add(of.suspended_ns.unwrap_or_default());
+    Some([end_ns.saturating_sub(length_ns), end_ns])
 }
 
 /// Prints the intervals of a recording.
@@ -128,6 +146,7 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
     begin.notice.iter().for_each(|sentence| output::warn(sentence));
     let mut next = Some(begin.spot);
     let mut printer = Printer::new(options);
+    printer.host = recorded.replay.host();
     let mut interval = Interval::default();
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
@@ -176,11 +195,17 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
 
 /// Whether what is printed has names of cgroups.
 fn needs_names(options: &Options) -> bool {
-    options.format != Format::Text || options.by.group.needs_names()
+    options.format != Format::Text
+        || options.by.group.is_some_and(group::needs_names)
+        || options.query.needs_names()
+        || options.columns.iter().any(|column| column.cell().name().is_some())
 }
 
 /// What is said where no interval had a row that was asked for.
 fn nothing_matched(options: &Options) -> anyhow::Error {
+    if !options.query.is_empty() {
+        return anyhow::anyhow!("no row of an interval matched --filter");
+    }
     anyhow::anyhow!(match (&*options.pids, options.euids.is_empty()) {
         ([], true) => "no interval could be read: what the recording has of that time is damaged".to_owned(),
         ([pid], true) => format!("no process has pid {pid}"),
@@ -198,10 +223,15 @@ struct Printer<'a> {
     around: Surroundings,
     namer: Namer,
     writer: Writer,
+    ancestors: Ancestors,
     /// Of the interval.
     boot_id: Option<String>,
     /// Of this machine.
     own_boot_id: Option<String>,
+    /// Begin and end of the interval, CLOCK_REALTIME.
+    realtime_ns: Option<[u64; 2]>,
+    /// The machine that it is of.
+    host: Option<Vec<u8>>,
     /// Whether the files of tasks may be of those that are shown.
     reads_files: bool,
     /// Whether names of cgroups are those of the recording.
@@ -224,8 +254,11 @@ impl Printer<'_> {
             around: Surroundings::now(),
             namer,
             writer: Writer::default(),
+            ancestors: Ancestors::default(),
             own_boot_id: boot_id.clone(),
             boot_id,
+            realtime_ns: None,
+            host: is_live.then(|| rustix::system::uname().nodename().to_bytes().to_vec()),
             reads_files: true,
             has_recorded_names: false,
             load: None,
@@ -268,6 +301,7 @@ impl Printer<'_> {
         self.around.machine.uptime = told.end.unwrap_or(Boottime::from_ns(interval.end_ns));
         self.around.machine.now_seconds = (told.end_realtime_ns / 1_000_000_000) as i64;
         self.boot_id.clone_from(&told.boot_id);
+        self.realtime_ns = Some([told.start_realtime_ns, told.end_realtime_ns]);
         self.reads_files = is_this_boot;
         self.has_recorded_names = !told.cgroups.is_empty();
         if self.has_recorded_names {
@@ -278,15 +312,25 @@ impl Printer<'_> {
 
     /// Appends the interval in the format that was asked for.
     fn append(&mut self, interval: &Interval) -> anyhow::Result<()> {
-        self.selection.select(self.options, interval);
+        self.around.begin(interval.processes.len() + interval.tasks.len());
+        self.look_up_names(interval);
+        self.look_up_for_filter(interval);
+        let named = self.namer.named();
+        let filter = Filter { query: &self.options.query, around: &self.around, named: &named };
+        self.selection.select(self.options, interval, &filter);
         if self.options.format == Format::Text {
-            self.append_text(interval);
+            self.append_text(interval, &named);
             return Ok(());
         }
-        self.look_up_names(interval);
-        let named = self.namer.named();
-        let shown = self.selection.shown(self.options, interval, (self.boot_id.as_deref(), Some(&named)));
-        if self.options.format == Format::Json {
+        let groups = self.groups(interval, &named);
+        self.look_up_beside(interval);
+        let mut shown = self.selection.shown(self.options, interval, (self.boot_id.as_deref(), Some(&named)));
+        let users = Some(&self.around.users);
+        let (keys, host) = (self.options.json_keys, self.host.as_deref());
+        shown.beside = Beside { keys, realtime_ns: self.realtime_ns, host, users };
+        if let Some((by, groups)) = self.options.by.group.zip(groups) {
+            json::append_groups(&mut self.buffer, &shown, by, &groups);
+        } else if self.options.format == Format::Json {
             json::append_interval(&mut self.buffer, &shown);
         } else {
             if !std::mem::replace(&mut self.has_header, true) {
@@ -299,23 +343,71 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Looks up what the cgroups of all rows are called.
+    /// Looks up what the cgroups of all rows are called, if that is shown or filtered by.
     fn look_up_names(&mut self, interval: &Interval) {
         self.namer.begin();
-        if self.reads_files && !self.has_recorded_names {
+        if needs_names(self.options) && self.reads_files && !self.has_recorded_names {
             self.namer.learn_interval(interval);
         }
     }
 
-    fn append_text(&mut self, interval: &Interval) {
+    /// Looks up names of the users of all rows, and of the dead, where JSON has them.
+    fn look_up_beside(&mut self, interval: &Interval) {
+        if self.options.json_keys.user {
+            let living = interval.processes.iter().chain(&interval.tasks).map(|row| row.task.euid);
+            let dead = interval.exited.iter().flatten().filter_map(|exited| exited.exit.euid);
+            living.chain(dead).for_each(|euid| self.around.users.learn(euid));
+        }
+    }
+
+    /// Looks up what the filter asks of all rows.
+    fn look_up_for_filter(&mut self, interval: &Interval) {
+        let query = &self.options.query;
+        if query.is_empty() {
+            return;
+        }
+        let rows = interval.processes.iter().chain(&interval.tasks).map(|row| &row.task);
+        let rows: Vec<&Task> = rows.filter(|row| select::is_wanted(self.options, row)).collect();
+        self.around.look_up(&rows, filter::lookups(query, self.reads_files));
+        let dead = interval.exited.iter().flatten().filter_map(|exited| exited.exit.euid);
+        let blocked = interval.blocked.iter().flatten().filter_map(|blocked| blocked.euid);
+        dead.chain(blocked).for_each(|euid| self.around.users.learn(euid));
+    }
+
+    /// The rows that are shown, put together as the options ask. Names of users are looked up.
+    fn groups(&mut self, interval: &Interval, named: &Named) -> Option<Vec<Sum>> {
+        let dimension = self.options.by.group?;
+        let rows: Vec<&Task> =
+            self.selection.shown(self.options, interval, (None, None)).rows().map(|row| &row.task).collect();
+        self.around.look_up(&rows, Lookups::USERS);
+        let ancestry = match dimension {
+            Dimension::Process | Dimension::Ancestor => self.ancestry(interval),
+            _ => Ancestry::default(),
+        };
+        let known = Known { users: &self.around.users, named, ancestry: &ancestry };
+        Some(self.selection.groups(self.options, interval, (dimension, &known)))
+    }
+
+    /// The processes of the interval and those above them: as they were recorded or, of this machine, as they are.
+    fn ancestry(&mut self, interval: &Interval) -> Ancestry {
+        let recorded = interval.frame.as_deref().map(framing::ancestors).unwrap_or_default();
+        let recorded: HashMap<Pid, Ancestor> =
+            recorded.into_iter().map(|ancestor| (ancestor.pid, ancestor)).collect();
+        let is_live = self.options.replay.is_none();
+        self.ancestors.begin();
+        Ancestry::of(&interval.processes, |pid| match recorded.get(&pid) {
+            None if is_live => self.ancestors.find(pid).cloned(),
+            found => found.cloned(),
+        })
+    }
+
+    fn append_text(&mut self, interval: &Interval, named: &Named) {
+        let groups = self.groups(interval, named);
         let shown = self.selection.shown(self.options, interval, (None, None));
-        let reads = Reads { files: self.reads_files, names: self.reads_files && !self.has_recorded_names };
-        look_up((&mut self.around, &mut self.namer), self.options, (interval, &shown), reads);
-        let named = self.namer.named();
-        let groups = (self.options.by.group != Group::No).then(|| {
-            let names = (&self.around.users, &named);
-            self.selection.groups(self.options, interval, names)
-        });
+        let rows: Vec<&Task> = shown.rows().map(|row| &row.task).collect();
+        let has_arguments = self.options.has_arguments && self.reads_files;
+        let arguments = if has_arguments { Lookups::CMDLINE } else { Lookups::NONE };
+        self.around.look_up(&rows, Lookups::USERS.union(arguments));
         let machine = &self.around.machine;
         let page = Page {
             time_of_day: &machine.local(machine.now_seconds).strftime("%H:%M:%S").to_string(),
@@ -326,6 +418,8 @@ impl Printer<'_> {
             has_states: self.options.by.has_states,
             has_parts: self.options.by.has_parts,
             groups: groups.as_deref(),
+            columns: &self.options.columns,
+            named: Some(named),
         };
         if std::mem::replace(&mut self.has_header, true) {
             self.buffer.push(b'\n');
@@ -336,33 +430,6 @@ impl Printer<'_> {
                 b"No selected process ran in this interval (--all lists those that live and did not run)\n",
             );
         }
-    }
-}
-
-/// What may be read of the rows' tasks.
-#[derive(Clone, Copy)]
-struct Reads {
-    files: bool,
-    names: bool,
-}
-
-/// Looks up what the rows will show.
-fn look_up(
-    (around, namer): (&mut Surroundings, &mut Namer),
-    options: &Options,
-    (interval, shown): (&Interval, &Shown<'_>),
-    reads: Reads,
-) {
-    let rows: Vec<&Task> = shown.rows().map(|row| &row.task).collect();
-    around.begin(rows.len());
-    let mut wanted = Lookups::USERS;
-    if options.has_arguments && reads.files {
-        wanted = wanted.union(Lookups::CMDLINE);
-    }
-    around.look_up(&rows, wanted);
-    namer.begin();
-    if options.by.group.needs_names() && reads.names {
-        namer.learn_interval(interval);
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use cpuledger::counters::Counters;
+use cpuledger::field::OF_ACCOUNTS;
 use cpuledger::host_statistics::Memory;
 use cpuledger::interval::{Blocked, Division, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger::machine::Load;
@@ -136,7 +137,7 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
     let user = UNKNOWN_USER + tid as u32;
     let millisecond = SECOND / 1000;
     Task {
-        known: FieldSet::ALL,
+        known: FieldSet::ALL.without(OF_ACCOUNTS),
         tid: Tid(tid),
         pid: Pid(pid),
         ppid: Pid(ppid),
@@ -211,7 +212,7 @@ fn snapshot() -> Snapshot {
     let leaderless = Task {
         threads: 2,
         state: State(b'Z'),
-        known: FieldSet::ALL.without(memory),
+        known: FieldSet::ALL.without(OF_ACCOUNTS).without(memory),
         ..task(8000, 8000, 1, "gone")
     };
     let known = FieldSet::of(&[Field::Tid, Field::Pid, Field::Ppid, Field::Comm]);

@@ -1,10 +1,14 @@
 //! What keys, clicks and labels ask for.
 
+use super::views::View;
+
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The help page.
     Help,
+    /// Another view.
+    View(View),
     /// Choose columns.
     Columns,
     /// Find a row.
@@ -55,13 +59,11 @@ pub enum Action {
     OfMachine,
     /// Nanoseconds.
     Exact,
-    /// States in place of the columns, and back.
-    States,
     /// User, system and stolen time of each part in place of the columns, and back.
     Parts,
-    /// A bar for each CPU.
+    /// A meter for each CPU.
     Cpus,
-    /// Bars of memory.
+    /// Memory in the head.
     Memory,
     /// The next theme.
     Theme,

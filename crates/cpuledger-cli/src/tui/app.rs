@@ -3,15 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use cpuledger::SourceKind;
 use cpuledger::intervals::Wanted;
+use cpuledger::source::service::listens;
+use cpuledger_model::Dimension;
 use cpuledger_program::colors::Colors;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
+use cpuledger_view::group::OF_SCREEN;
 use rustix::process::{Signal, geteuid, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
@@ -19,6 +22,7 @@ use super::config::{self, Settings, Tree};
 use super::effect::Effect;
 use super::event::Event;
 use super::feed::{Feed, Order};
+use super::first;
 use super::frame::Kind;
 use super::reader::{self, Requests};
 use super::state::State;
@@ -28,13 +32,13 @@ use super::theme::{Theme, ThemeName, locale_is_ascii};
 use super::timeline::{Arrival, Timeline};
 use super::view::{self, Look};
 use super::{act, export};
-use crate::cmd::top::collect::{Collector, wanted};
+use crate::cmd::top::collect::{Collector, Taker, wanted};
 use crate::cmd::top::options::{Arguments, Options};
 use crate::cmd::top::replay::{Asked, Recorded};
 use crate::exit;
 use crate::privileges;
 use crate::record::recorder::Recorder;
-use crate::stop::{Stop, Waker};
+use crate::stop::Waker;
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
 const LONGEST_END: Duration = Duration::from_millis(200);
@@ -42,12 +46,20 @@ const LONGEST_END: Duration = Duration::from_millis(200);
 /// The same where it has a recording to close.
 const LONGEST_END_OF_RECORDING: Duration = Duration::from_secs(10);
 
+/// How long the source is not opened, so that the first picture is drawn before: that thread comes before all others of the machine.
+const LONGEST_BEFORE_OPENING: Duration = Duration::from_millis(120);
+
 /// Everything that runs.
 struct App {
+    /// Whoever waits for the first picture knows by its end that it is drawn.
+    drawn: Option<Sender<()>>,
+    /// Until when the thread that shows may run in real time, if the first picture is not drawn before.
+    hurries_until: Option<Instant>,
     state: State,
     events: Receiver<Event>,
     orders: Sender<Order>,
-    waker: Waker,
+    /// Ends the interval that the feed waits for; `None`: there is no feed, or it has no source yet.
+    waker: Option<Waker>,
     subscription: Subscription,
     requests: Requests,
     config: Option<PathBuf>,
@@ -61,8 +73,8 @@ struct App {
 
 /// Shows the screen until the user has enough.
 ///
-/// The source is opened before there is a second thread, so that all threads have what is left of the privileges after
-/// that, but for the one that watches cgroups, which has less; and it is used by this thread alone, while another shows.
+/// The source is opened by this thread, which uses it alone. Meanwhile another shows what there is, which has given up before what the source
+/// needs: opening one takes long beside many tasks that want a CPU.
 ///
 /// # Errors
 /// A bad configuration file, no source, or no terminal any more.
@@ -71,29 +83,66 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         return replay(options, arguments, asked);
     }
     let theme = theme(arguments)?;
-    privileges::watch_names();
-    // The feed lists what did not run: it does not walk for every interval.
-    let collector = Collector::of(options, Wanted { has_all: false, ..wanted(options) })?;
-    let waker = collector.intervals.waker();
+    let comes_first = privileges::come_first();
+    let taker = Taker::Screen { comes_first };
     let (told, events) = mpsc::channel();
+    let (orders, ordered) = mpsc::channel();
+    let (drawn, is_drawn) = mpsc::channel();
+    let requests = Requests::default();
+    let begin = {
+        let (told, requests) = (told.clone(), requests.clone());
+        move || {
+            privileges::give_up(SourceKind::Service)?;
+            first::start(told.clone())?;
+            let state = begin(options, arguments, theme)?;
+            let timeline = Timeline::of_machine(arguments.record.clone());
+            let mut app = App::new(state, (&told, events), orders, requests, timeline, arguments)?;
+            app.drawn = Some(drawn);
+            app.hurries_until = Some(Instant::now() + LONGEST_BEFORE_OPENING);
+            Ok((app, Arrival::default()))
+        }
+    };
+    thread::scope(|scope| {
+        let shown = privileges::hurry(comes_first, || start(scope, told.clone(), options.iterations, begin))?;
+        privileges::watch_names();
+        // A service has an interval sooner than that.
+        if !options.source.is_none_or(|source| source == SourceKind::Service) || !listens() {
+            let _ = is_drawn.recv_timeout(LONGEST_BEFORE_OPENING);
+        }
+        let feed = || feed(options, arguments, taker, (&ordered, &told), &requests);
+        let ended = catch_unwind(AssertUnwindSafe(feed));
+        let ended = ended
+            .unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
+        let _ = told.send(Event::Ended(ended));
+        shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+    })
+}
+
+/// Opens the source, and takes intervals until the end.
+fn feed(
+    options: &Options,
+    arguments: &Arguments,
+    taker: Taker,
+    (ordered, told): (&Receiver<Order>, &Sender<Event>),
+    requests: &Requests,
+) -> anyhow::Result<()> {
+    #[cfg(debug_assertions)]
+    super::on_purpose::wait_on_purpose();
+    // The feed lists what did not run: it does not walk for every interval.
+    let collector = Collector::of(options, Wanted { has_all: false, ..wanted(options) }, taker)?;
     let recorder = arguments.record.as_deref().map(|path| {
         let told = told.clone();
         Recorder::of_shown(path, move |sentence| drop(told.send(Event::Notice(sentence.to_owned()))))
     });
     let recorder = recorder.transpose()?;
-    let state = begin(options, arguments, theme)?;
-    let subscription = state.subscription();
-    let (orders, ordered) = mpsc::channel();
-    let timeline = Timeline::of_machine(arguments.record.clone());
-    let mut app = App::new(state, (&told, events), (orders, waker), timeline, arguments)?;
-    app.longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
-    let shown = app.start(told.clone(), options.iterations, Arrival::default())?;
-    let feed = Feed::new(collector, subscription, recorder);
-    let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
-    let ended =
-        ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
-    let _ = told.send(Event::Ended(ended));
-    shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+    // It may read what the source may.
+    start_reader(requests, told)?;
+    let _ = told.send(Event::Opened(collector.intervals.waker()));
+    match ordered.recv() {
+        Ok(Order::Subscribe(subscription)) => Feed::new(collector, subscription, recorder).run(ordered, told),
+        // The screen has ended before it began.
+        _ => Ok(()),
+    }
 }
 
 /// Shows a recording until the user has enough.
@@ -107,12 +156,36 @@ fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Re
     arrival.said = arrival.said.or(unread.map(Ok));
     let state = begin(options, arguments, theme)?;
     let (told, events) = mpsc::channel();
-    let waker = Stop::new().context("cannot make an eventfd")?.waker();
+    let requests = Requests::default();
+    start_reader(&requests, &told)?;
     // There is no feed that would take orders.
-    let no_feed = (mpsc::channel().0, waker);
-    let app = App::new(state, (&told, events), no_feed, timeline, arguments)?;
-    let shown = app.start(told, options.iterations, arrival)?;
-    shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+    let app = App::new(state, (&told, events), mpsc::channel().0, requests, timeline, arguments)?;
+    thread::scope(|scope| {
+        let shown = start(scope, told, options.iterations, || Ok((app, arrival)))?;
+        shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+    })
+}
+
+/// Starts the thread that shows; it begins by that.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    told: Sender<Event>,
+    iterations: Option<u64>,
+    begin: impl FnOnce() -> anyhow::Result<(App, Arrival)> + Send + 'scope,
+) -> std::io::Result<ScopedJoinHandle<'scope, anyhow::Result<()>>> {
+    let show = move || {
+        let (mut app, arrival) = begin()?;
+        app.arrive(Ok(arrival));
+        app.colors = Colors::of_terminal();
+        let mut screen =
+            Screen::enter(app.state.settings.has_mouse, app.colors).context("cannot take the terminal")?;
+        start_keyboard(told)?;
+        let result = app.show(&mut screen, iterations);
+        drop(screen);
+        // A terminal that is gone is an end like others, without a place to report it.
+        app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
+    };
+    thread::Builder::new().name("screen".into()).spawn_scoped(scope, show)
 }
 
 /// The state before the first interval. The file of settings is read without privileges, as it is the user's: a link in its place leads
@@ -127,10 +200,15 @@ fn begin(options: &Options, arguments: &Arguments, theme: Option<ThemeName>) -> 
     Ok(state)
 }
 
-/// Starts the threads that read files and wait for signals.
-fn start_threads(requests: &Requests, told: &Sender<Event>) -> anyhow::Result<()> {
+/// Starts the thread that reads files of single tasks.
+fn start_reader(requests: &Requests, told: &Sender<Event>) -> anyhow::Result<()> {
     let (wanted, to_app) = (requests.clone(), told.clone());
     thread::Builder::new().name("reader".into()).spawn(move || reader::run(&wanted, &to_app))?;
+    Ok(())
+}
+
+/// Starts the thread that waits for signals.
+fn watch_signals(told: &Sender<Event>) -> anyhow::Result<()> {
     let signals = [SIGTERM, SIGINT, SIGQUIT].map(|signal| (signal, Notice::End(Reason::Signal)));
     let others = [
         (SIGHUP, Notice::End(Reason::HangUp)),
@@ -172,8 +250,10 @@ fn settings(
     if arguments.by.is_some() {
         settings.has_states = options.by.has_states;
         settings.has_parts = options.by.has_parts;
-        settings.group = options.by.group;
-        settings.tree = Tree::No;
+        // Rows of processes are the usual ones, and those by ancestor are a tree.
+        settings.group = options.by.group.filter(|group| OF_SCREEN.contains(group));
+        let is_tree = options.by.group == Some(Dimension::Ancestor);
+        settings.tree = if is_tree { Tree::Accounting } else { Tree::No };
     }
     if let Some(sort) = &arguments.sort {
         let name = sort.trim_start_matches(['-', '+']);
@@ -188,7 +268,9 @@ fn settings(
     settings.theme = theme.unwrap_or(settings.theme);
     settings.has_threads |= arguments.threads;
     settings.has_all = (settings.has_all || arguments.all) && !arguments.idle;
-    settings.has_arguments |= arguments.command_line;
+    if arguments.command_line {
+        settings.arguments = Some(true);
+    }
     warnings.truncate(3);
     Ok((settings, warnings))
 }
@@ -200,6 +282,10 @@ struct Whole {
 }
 
 impl Watched for Whole {
+    fn begin(&mut self) {
+        privileges::hurry_no_more();
+    }
+
     fn tell(&mut self, notice: Notice) {
         let event = match notice {
             Notice::Stop => Event::Stop,
@@ -225,6 +311,7 @@ impl Watched for Whole {
 
 fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
     let run = move || {
+        privileges::hurry_no_more();
         terminal::read_input(|event| told.send(Event::Input(event)).is_ok());
         let _ = told.send(Event::Closed);
     };
@@ -241,51 +328,35 @@ fn end_for(reason: Reason) -> anyhow::Result<()> {
 }
 
 impl App {
-    /// Before the first frame. The threads that read files and wait for signals run.
+    /// Before the first frame. The thread that waits for signals runs.
     fn new(
         state: State,
         (told, events): (&Sender<Event>, Receiver<Event>),
-        (orders, waker): (Sender<Order>, Waker),
+        orders: Sender<Order>,
+        requests: Requests,
         timeline: Timeline,
         arguments: &Arguments,
     ) -> anyhow::Result<App> {
-        let requests = Requests::default();
-        start_threads(&requests, told)?;
+        watch_signals(told)?;
+        let subscription = state.subscription();
+        let _ = orders.send(Order::Subscribe(subscription));
+        let is_recorded = arguments.record.is_some();
         Ok(App {
-            subscription: state.subscription(),
+            drawn: None,
+            hurries_until: None,
+            subscription,
             delay_ns: state.settings.delay_ns,
             state,
             events,
             orders,
-            waker,
+            waker: None,
             requests,
             config: arguments.config.clone(),
-            longest_end: Duration::ZERO,
+            longest_end: if is_recorded { LONGEST_END_OF_RECORDING } else { LONGEST_END },
             frames: 0,
             timeline,
             colors: Colors::None,
         })
-    }
-
-    /// Starts the thread that shows.
-    fn start(
-        mut self,
-        told: Sender<Event>,
-        iterations: Option<u64>,
-        arrival: Arrival,
-    ) -> std::io::Result<JoinHandle<anyhow::Result<()>>> {
-        let show = move || {
-            self.arrive(Ok(arrival));
-            self.colors = Colors::of_terminal();
-            let mut screen = Screen::enter(self.state.settings.has_mouse, self.colors)
-                .context("cannot take the terminal")?;
-            start_keyboard(told)?;
-            let result = self.show(&mut screen, iterations);
-            drop(screen);
-            // A terminal that is gone is an end like others, without a place to report it.
-            self.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
-        };
-        thread::Builder::new().name("screen".into()).spawn(show)
     }
 
     /// Shows what a way through time leads to.
@@ -301,13 +372,8 @@ impl App {
     }
 
     fn show(&mut self, screen: &mut Screen, iterations: Option<u64>) -> anyhow::Result<()> {
-        self.draw(screen)?;
+        let mut next = self.events.try_recv().ok();
         loop {
-            let mut next = self.next_event(screen)?;
-            if next.is_none() {
-                let arrival = self.timeline.go_on(&self.state.arguments);
-                self.arrive(arrival);
-            }
             // What has come meanwhile is seen in one drawing.
             while let Some(event) = next {
                 if self.take(event, screen)? {
@@ -323,6 +389,18 @@ impl App {
             }
             self.subscribe();
             self.draw(screen)?;
+            if self.state.frame.is_some() {
+                self.drawn = None;
+            }
+            let is_drawn = self.drawn.is_none();
+            if self.hurries_until.take_if(|until| is_drawn || Instant::now() >= *until).is_some() {
+                privileges::hurry_no_more();
+            }
+            next = self.next_event(screen)?;
+            if next.is_none() {
+                let arrival = self.timeline.go_on(&self.state.arguments);
+                self.arrive(arrival);
+            }
         }
     }
 
@@ -367,6 +445,7 @@ impl App {
     /// Takes what a thread tells; returns whether that is the end.
     fn take(&mut self, event: Event, screen: &mut Screen) -> anyhow::Result<bool> {
         match event {
+            Event::Frame(frame) if frame.interval.is_since_boot() && self.frames > 0 => {}
             Event::Frame(mut frame) => {
                 // The first picture is of no interval.
                 self.frames += u64::from(!frame.interval.is_since_boot());
@@ -379,7 +458,10 @@ impl App {
                 self.read_detail();
             }
             Event::Notice(notice) => self.state.say(Ok(notice)),
+            Event::Opened(waker) => self.waker = Some(waker),
             Event::Ended(result) => {
+                // It is not waited for at the end.
+                self.waker = None;
                 result?;
                 bail!("no further interval can be taken");
             }
@@ -446,7 +528,7 @@ impl App {
             }
             Effect::Cut => {
                 self.subscribe();
-                self.waker.wake();
+                self.waker.iter().for_each(Waker::wake);
                 return Ok(false);
             }
             Effect::AskAffinity(victim) => {
@@ -497,7 +579,8 @@ impl App {
     fn end(self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         self.requests.end();
         let _ = self.orders.send(Order::Stop);
-        self.waker.wake();
+        let Some(waker) = &self.waker else { std::process::exit(exit::report(result).into()) };
+        waker.wake();
         let begin = Instant::now();
         while let Some(rest) = self.longest_end.checked_sub(begin.elapsed()) {
             match self.events.recv_timeout(rest) {

@@ -1,6 +1,8 @@
 //! What can be chosen for a task: signals, priorities for I/O, CPUs. What is done with the choice is in `act`.
 
 use cpuledger_proc::cpu_list;
+use cpuledger_view::key::PROCESS_KEYS;
+use cpuledger_view::query::aliases;
 use rustix::thread::CpuSet;
 
 /// Numbers of signals, in the order of the list: those that are sent most often come first.
@@ -33,9 +35,67 @@ pub fn parse_cpus(list: &str) -> Result<Vec<usize>, String> {
     }
 }
 
+/// Names that are offered at once.
+const MOST_NAMES: usize = 10;
+
+/// What ends a name of a filter, or stands before it.
+const NO_NAME: [char; 10] = [' ', '(', ')', '!', '|', '=', '<', '>', '~', '"'];
+
+/// The name that is being typed at the end of a filter; `None`: a value is.
+fn begun(filter: &str) -> Option<&str> {
+    let start = filter.rfind(NO_NAME).map_or(0, |place| place + 1);
+    let is_value = filter[..start].ends_with(['=', '<', '>', '~', '"']);
+    (!is_value).then(|| &filter[start..])
+}
+
+/// All names of filters, the short ones first.
+fn names() -> impl Iterator<Item = &'static str> {
+    aliases().map(|(name, _)| name).chain(PROCESS_KEYS.iter().map(|key| key.name()))
+}
+
+/// The filter without the last word, if that may be, or become, a name.
+pub fn without_name(filter: &str) -> Option<&str> {
+    let begun = begun(filter).filter(|begun| names().any(|name| name.starts_with(begun)))?;
+    Some(&filter[..filter.len() - begun.len()])
+}
+
+/// Names that a filter may go on with, the short ones first.
+pub fn completions(filter: &str) -> Vec<&'static str> {
+    let Some(begun) = begun(filter) else { return Vec::new() };
+    let mut found: Vec<&'static str> = Vec::new();
+    for name in names().filter(|name| name.starts_with(begun) && *name != begun) {
+        if found.len() < MOST_NAMES && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The filter with as much of the name as all that it may go on with have in common.
+pub fn completed(filter: &str) -> Option<String> {
+    let names = completions(filter);
+    let first = names.first()?;
+    let is_common = |end: &usize| names.iter().all(|name| name.get(..*end) == first.get(..*end));
+    let end = (0..=first.len()).rev().find(is_common)?;
+    let kept = filter.len() - begun(filter)?.len();
+    Some(format!("{}{}", &filter[..kept], &first[..end])).filter(|text| text.len() > filter.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_filters_are_completed() {
+        assert!(completions("").contains(&"cpu"));
+        assert_eq!(completed("cpu>5 nam"), Some("cpu>5 name".to_owned()));
+        assert!(completions("voluntary_sw").contains(&"voluntary_switches"));
+        assert_eq!(completed("comm=x (voluntary_sw"), Some("comm=x (voluntary_switches".to_owned()));
+        assert_eq!(completions("comm=vol"), Vec::<&str>::new(), "a value");
+        assert_eq!(completed("nonsense"), None);
+        assert_eq!(without_name("cpu>5 nam"), Some("cpu>5 "));
+        assert_eq!((without_name("cpu>5"), without_name("cpu>5 nonsense")), (None, None));
+    }
 
     #[test]
     fn lists_of_cpus_are_read() {

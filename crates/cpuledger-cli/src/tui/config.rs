@@ -8,8 +8,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cpuledger_model::Dimension;
 use cpuledger_view::column::{Column, columns};
-use cpuledger_view::group::Group;
+use cpuledger_view::group::OF_SCREEN;
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::near::did_you_mean;
 use toml::Value;
@@ -26,6 +27,13 @@ pub struct ShownColumn {
     pub column: TableColumn,
     /// `None`: its usual width.
     pub width: Option<usize>,
+}
+
+impl ShownColumn {
+    /// The column with that header or key, in its usual width.
+    pub fn by_name(name: &str) -> Option<ShownColumn> {
+        TableColumn::by_name(name).map(|column| ShownColumn { column, width: None })
+    }
 }
 
 /// Whose child a row is.
@@ -53,12 +61,12 @@ impl Named for Tree {
         &[("no", Tree::No), ("parent", Tree::Parent), ("accounting", Tree::Accounting)];
 }
 
-impl Named for Group {
-    const NAMES: &'static [(&'static str, Group)] = &{
-        let mut names = [("no", Group::No); Group::ALL.len() + 1];
+impl Named for Option<Dimension> {
+    const NAMES: &'static [(&'static str, Option<Dimension>)] = &{
+        let mut names = [("no", None); OF_SCREEN.len() + 1];
         let mut place = 0;
-        while place < Group::ALL.len() {
-            names[place + 1] = Group::ALL[place];
+        while place < OF_SCREEN.len() {
+            names[place + 1] = (OF_SCREEN[place].name(), Some(OF_SCREEN[place]));
             place += 1;
         }
         names
@@ -71,6 +79,8 @@ impl Named for ThemeName {
         ("16", ThemeName::Sixteen),
         ("256", ThemeName::Indexed),
         ("true", ThemeName::True),
+        ("light", ThemeName::Light),
+        ("dark", ThemeName::Dark),
         ("contrast", ThemeName::Contrast),
         ("mono", ThemeName::Mono),
     ];
@@ -96,9 +106,9 @@ pub struct Settings {
     /// Rows as a tree.
     pub tree: Tree,
     /// Rows in groups.
-    pub group: Group,
-    /// Arguments instead of names.
-    pub has_arguments: bool,
+    pub group: Option<Dimension>,
+    /// Arguments instead of names; `None`: where there is room.
+    pub arguments: Option<bool>,
     /// Percent of the machine, not of one CPU.
     pub is_of_machine: bool,
     /// Nanoseconds and bytes.
@@ -111,9 +121,11 @@ pub struct Settings {
     pub states_sort: &'static str,
     /// Lowest first, of states.
     pub is_states_ascending: bool,
-    /// A bar for each CPU, not one for all.
+    /// What an account is sorted by while it is shown, and whether the lowest comes first; it is not kept.
+    pub account_order: Option<(&'static str, bool)>,
+    /// A meter for each CPU, not one for all.
     pub has_cpus: bool,
-    /// Show bars for memory and swap.
+    /// Show memory and load in the head.
     pub has_memory: bool,
     /// Colours.
     pub theme: ThemeName,
@@ -204,7 +216,19 @@ pub static SETTINGS: [Setting; 19] = [
         get: |settings| Value::String(settings.group.name().to_owned()),
         set: |settings, value| choose(&mut settings.group, value),
     },
-    flag!(has_arguments, "command_line", "Show command lines instead of names, like -c."),
+    Setting {
+        key: "command_line",
+        help: "Show command lines instead of names, like -c: true, false, or \"auto\" where there is room.",
+        get: |settings| settings.arguments.map_or(Value::String("auto".to_owned()), Value::Boolean),
+        set: |settings, value| {
+            settings.arguments = match (value.as_bool(), value.as_str()) {
+                (Some(wanted), _) => Some(wanted),
+                (None, Some("auto")) => None,
+                _ => return Err("is true, false or \"auto\"".to_owned()),
+            };
+            Ok(())
+        },
+    },
     flag!(
         is_of_machine,
         "machine_percent",
@@ -217,11 +241,11 @@ pub static SETTINGS: [Setting; 19] = [
         "Show user, system and stolen time of each part instead of the columns, as the key p does."
     ),
     flag!(has_states, "states", "Show where all of the time went instead of the columns, as the key w does."),
-    flag!(has_cpus, "cpu_bars", "Show a bar for each CPU instead of one for all."),
-    flag!(has_memory, "memory_bars", "Show bars for memory and swap."),
+    flag!(has_cpus, "cpu_bars", "Show a meter for each CPU instead of one for all."),
+    flag!(has_memory, "memory_bars", "Show memory and load in the head."),
     Setting {
         key: "theme",
-        help: "Colours: auto, 16, 256, true, contrast or mono; always mono with NO_COLOR, or if the terminal has none.",
+        help: "Colours: auto, 16, 256, true, light, dark, contrast or mono; always mono with NO_COLOR, or if the terminal has none.",
         get: |settings| Value::String(settings.theme.name().to_owned()),
         set: |settings, value| choose(&mut settings.theme, value),
     },
@@ -249,31 +273,32 @@ pub static SETTINGS: [Setting; 19] = [
 ];
 
 /// The columns there are at first.
-pub const FIRST_COLUMNS: [&str; 15] = [
-    "PID", "USER", "PR", "NI", "VIRT", "RES", "SHR", "S", "%CPU", "SELF", "X", "C", "PARTS", "TIME+",
-    "COMMAND",
+pub const FIRST_COLUMNS: [&str; 17] = [
+    "PID", "USER", "NI", "VIRT", "RES", "S", "%CPU", "HISTORY", "SELF", "X", "C", "READ/s", "WRITE/s", "TH",
+    "TIME+", "UNIT", "COMMAND",
 ];
 
 impl Default for Settings {
     fn default() -> Settings {
-        let columns = FIRST_COLUMNS.iter().filter_map(|name| TableColumn::by_name(name));
+        let columns = FIRST_COLUMNS.iter().filter_map(|name| ShownColumn::by_name(name));
         Settings {
             delay_ns: 3_000_000_000,
-            columns: columns.map(|column| ShownColumn { column, width: None }).collect(),
+            columns: columns.collect(),
             sort: "%CPU",
             is_ascending: false,
             has_threads: false,
             has_all: false,
             has_exited: true,
             tree: Tree::No,
-            group: Group::No,
-            has_arguments: false,
+            group: None,
+            arguments: None,
             is_of_machine: false,
             is_exact: false,
             has_parts: false,
             has_states: false,
             states_sort: MOST_HELD,
             is_states_ascending: false,
+            account_order: None,
             has_cpus: true,
             has_memory: true,
             theme: ThemeName::Auto,
@@ -284,9 +309,25 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What rows are put together by, as the head names it.
+    pub fn group_name(&self) -> Option<&'static str> {
+        Some(match self.group.name() {
+            "cgroup" => "Cgroups",
+            "unit" => "Units",
+            "container" => "Containers",
+            "pod" => "Pods",
+            "image" => "Images",
+            "user" => "Users",
+            "command" => "Commands",
+            _ => return None,
+        })
+    }
+
     /// What is sorted by in the view that is shown, and whether the lowest comes first.
     pub fn order(&self) -> (&'static str, bool) {
-        if self.has_states {
+        if let Some(order) = self.account_order {
+            order
+        } else if self.has_states {
             (self.states_sort, self.is_states_ascending)
         } else {
             (self.sort, self.is_ascending)
@@ -295,7 +336,9 @@ impl Settings {
 
     /// Sorts the view that is shown by something else.
     pub fn set_order(&mut self, (name, is_ascending): (&'static str, bool)) {
-        if self.has_states {
+        if self.account_order.is_some() {
+            self.account_order = Some((name, is_ascending));
+        } else if self.has_states {
             (self.states_sort, self.is_states_ascending) = (name, is_ascending);
         } else {
             (self.sort, self.is_ascending) = (name, is_ascending);
@@ -457,7 +500,7 @@ mod tests {
             delay_ns: 250_000_000,
             sort: "rss_bytes",
             tree: Tree::Accounting,
-            group: Group::Cgroup,
+            group: Some(Dimension::Cgroup),
             theme: ThemeName::Contrast,
             is_ascii: Some(true),
             is_exact: true,

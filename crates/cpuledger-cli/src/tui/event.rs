@@ -5,11 +5,14 @@ use cpuledger_program::end::Reason;
 
 use super::file_detail::FileDetail;
 use super::frame::Frame;
+use crate::stop::Waker;
 
 /// What the threads tell.
 pub enum Event {
     /// An interval is over.
     Frame(Box<Frame>),
+    /// The source is open; the running interval can be ended by that.
+    Opened(Waker),
     /// A source has gone or come back.
     Notice(String),
     /// The feed has ended.

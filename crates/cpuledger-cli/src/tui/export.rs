@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
 use cpuledger::Interval;
-use cpuledger_view::key::Shown;
+use cpuledger_view::key::{Beside, Shown};
 use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
@@ -58,6 +58,7 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
         blocked: &blocked,
         boot_id: frame.around.boot_id.as_deref(),
         named: Some(&frame.around.named),
+        beside: Beside::default(),
     };
     let mut bytes = Vec::new();
     match format {
@@ -89,6 +90,10 @@ fn seen(state: &State, frame: &Frame) -> Interval {
         missed_exits: from.missed_exits,
         missed_switches: from.missed_switches,
         hidden_cpu_ns: from.hidden_cpu_ns,
+        waits: from.waits,
+        network: from.network,
+        disk_totals: from.disk_totals,
+        disks: from.disks.clone(),
         exited: from.exited.as_ref().map(|_| Vec::new()),
         blocked: from.blocked.clone(),
         blocked_tasks: from.blocked_tasks,

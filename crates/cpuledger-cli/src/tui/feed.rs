@@ -2,23 +2,18 @@
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use cpuledger::clock;
 use cpuledger::host_statistics::HostStatistics;
-use cpuledger::source::choose::open_for_listing;
-use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
-use cpuledger_names::lookups::Lookups;
-use cpuledger_names::names::Names;
-use cpuledger_names::row::Surroundings;
+use cpuledger::{Accounts, Field, FieldSet, Interval};
+use cpuledger_names::named::Namer;
+use cpuledger_names::watch::Watch;
 
+use super::around::AroundReader;
 use super::event::Event;
-use super::frame::{Around, Asleep, Frame, Sums};
+use super::frame::{Asleep, Frame};
 use super::idle_task_cache::IdleTaskCache;
-use super::past::learn_users;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 use crate::record::recorder::Recorder;
-use cpuledger_names::named::Namer;
-use cpuledger_names::watch::Watch;
 
 /// What the feed is told.
 #[derive(Debug)]
@@ -39,30 +34,24 @@ pub struct Feed {
     collector: Collector,
     recorder: Option<Recorder>,
     subscription: Subscription,
+    /// Those that were asked for before the screen began, which are kept in any view.
+    accounts: Accounts,
     idle_tasks: Option<IdleTaskCache>,
-    statistics: HostStatistics,
-    users: Names,
-    around: Surroundings,
-    namer: Namer,
-    boot_id: Option<String>,
+    around: AroundReader,
 }
 
 impl Feed {
     /// Begins with the first interval.
     pub fn new(collector: Collector, subscription: Subscription, recorder: Option<Recorder>) -> Feed {
-        let mut around = Surroundings::now();
-        around.machine.look_up(Lookups::CALENDAR);
+        // Root may read more than what is left of it now.
+        let namer = if Watch::has_begun() { Namer::watched() } else { Namer::default() };
         Feed {
+            accounts: collector.intervals.accounts(),
             collector,
             recorder,
             subscription,
             idle_tasks: None,
-            statistics: HostStatistics::read(),
-            users: Names::of_users(),
-            around,
-            // Root may read more than what is left of it now.
-            namer: if Watch::has_begun() { Namer::watched() } else { Namer::default() },
-            boot_id: machine::boot_id(),
+            around: AroundReader::new(HostStatistics::read(), namer),
         }
     }
 
@@ -89,7 +78,7 @@ impl Feed {
         let delay_ns = self.subscription.delay_ns;
         let first_ns = if latest.is_some() { delay_ns } else { delay_ns.min(FIRST_NS) };
         self.collector.intervals.go_on(first_ns, self.fields(), self.subscription.has_threads)?;
-        if let Some(frame) = latest.or_else(|| self.first_picture())
+        if let Some(frame) = latest
             && events.send(Event::Frame(Box::new(frame))).is_err()
         {
             return Ok(());
@@ -123,6 +112,7 @@ impl Feed {
             let is_first = std::mem::take(&mut is_first);
             if subscription != self.subscription || outcome == Outcome::Stopped || is_first {
                 self.subscription = subscription;
+                self.collector.intervals.keep(self.accounts.union(subscription.accounts));
                 self.collector.intervals.go_on(
                     subscription.delay_ns,
                     self.fields(),
@@ -143,50 +133,15 @@ impl Feed {
         }
     }
 
-    /// What all have used since they began, while the first interval runs; `None` where that cannot be had.
-    fn first_picture(&mut self) -> Option<Frame> {
-        let fields = self.subscription.fields.union(FieldSet::of(&[Field::Runtime]));
-        let request = Request { scope: Scope::Processes, fields };
-        let mut snapshot = Snapshot::default();
-        open_for_listing(None, &request).ok()?.snapshot(&request, &mut snapshot).ok()?;
-        let interval = Interval::since_boot(&snapshot, machine::online_cpus());
-        Some(self.frame_of(interval, Asleep::default()))
-    }
-
     fn frame(&mut self) -> anyhow::Result<Frame> {
         let asleep = self.asleep()?;
         let interval = std::mem::take(&mut self.collector.intervals.interval);
-        Ok(self.frame_of(interval, asleep))
+        Ok(self.around.frame(interval, asleep, self.has_cgroups()))
     }
 
-    /// Reads what surrounds the interval, so that the view does not have to.
-    fn frame_of(&mut self, interval: Interval, asleep: Asleep) -> Frame {
-        self.namer.begin();
-        self.users.begin();
-        let statistics = HostStatistics::read();
-        let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
-        let cpus = statistics.shares_since(&self.statistics);
-        self.statistics.clone_from(&statistics);
-        learn_users(&mut self.users, &interval);
-        if self.subscription.fields.contains(Field::CgroupId) {
-            self.namer.learn_interval(&interval);
-        }
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let local = self.around.machine.local(now.tv_sec);
-        // It ended a moment ago.
-        let age_ns = machine::monotonic_ns().saturating_sub(interval.end_ns);
-        let end_realtime_ns = (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).saturating_sub(age_ns);
-        let around = Around {
-            statistics,
-            cpus,
-            born,
-            named: self.namer.named(),
-            time_of_day: local.strftime("%H:%M:%S").to_string(),
-            end_realtime_ns,
-            uptime: clock::boottime(),
-            boot_id: self.boot_id.clone(),
-        };
-        Frame { interval, asleep, around, users: self.users.clone(), sums: Sums::default() }
+    /// Whether rows tell what their cgroups are called.
+    fn has_cgroups(&self) -> bool {
+        self.subscription.fields.contains(Field::CgroupId)
     }
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {
@@ -205,18 +160,9 @@ impl Feed {
         let asleep = cache.asleep();
         if asleep.walk != walk {
             let walked = &asleep.walked;
-            for row in walked.processes.iter().chain(&walked.tasks) {
-                self.users.learn(row.euid);
-                self.learn_cgroup(row);
-            }
+            let has_cgroups = self.has_cgroups();
+            self.around.learn(walked.processes.iter().chain(&walked.tasks), has_cgroups);
         }
         Ok(asleep)
-    }
-
-    /// What its cgroup is called, if that is wanted and not known.
-    fn learn_cgroup(&mut self, row: &Task) {
-        if self.subscription.fields.contains(Field::CgroupId) {
-            self.namer.learn(row);
-        }
     }
 }

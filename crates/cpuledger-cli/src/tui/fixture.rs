@@ -231,6 +231,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         end_realtime_ns: 1_700_000_000 * SECOND,
         uptime: Boottime::from_ns(90_000 * SECOND),
         boot_id: Some("11111111-2222-3333-4444-555555555555".to_owned()),
+        unread: 0,
     };
     Frame { interval, asleep: Asleep::default(), around, users, sums: Sums::default() }
 }

@@ -14,6 +14,7 @@ use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
 use cpuledger_names::named::Named;
+use cpuledger_view::shares::apportion;
 
 /// A refresh.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Around {
     pub uptime: Boottime,
     /// Identifier of the boot.
     pub boot_id: Option<String>,
+    /// Processes that the first picture had no time to read.
+    pub unread: usize,
 }
 
 /// What processes of many threads did that did not run: each is summed up once, however often it is compared.
@@ -242,6 +245,25 @@ impl Frame {
             [waited + states.runqueue_wait_ns, blocked + states.blocked_ns]
         });
         Some([sums[0], sums[1] + self.interval.blocked_without_row * self.interval.length_ns()])
+    }
+
+    /// The attributed time in user mode, in the kernel, and while something else ran. Where the source does not divide it, the ticks of the
+    /// processes do.
+    pub fn modes_ns(&self) -> [u64; 3] {
+        let interval = &self.interval;
+        let (mut sum, mut ticks, mut divided_ns) = ([0; 3], [0; 2], 0);
+        for row in &interval.processes {
+            for part in row.usage.divided().into_iter().flatten() {
+                let parts = [part.user_ns, part.system_ns, part.stolen_ns];
+                sum.iter_mut().zip(parts).for_each(|(sum, ns)| *sum += ns);
+                divided_ns += parts.iter().sum::<u64>();
+            }
+            ticks[0] += row.usage.growth.user_ns;
+            ticks[1] += row.usage.growth.system_ns;
+        }
+        let rest_ns = interval.attributed_ns.saturating_sub(divided_ns);
+        let [user, system] = apportion(ticks, rest_ns).unwrap_or([rest_ns, 0]);
+        [sum[0] + user, sum[1] + system, sum[2]]
     }
 
     /// Whether it had a CPU, or waited for one.

@@ -7,6 +7,7 @@ use cpuledger::interval::Row;
 use cpuledger_view::interval::column::per_mille;
 
 use super::frame::{Frame, Kind};
+use super::travel::Cell;
 
 /// Intervals that are remembered.
 pub const INTERVALS: usize = 60;
@@ -14,15 +15,21 @@ pub const INTERVALS: usize = 60;
 /// Rows that are remembered of an interval, those with the most time.
 const MOST_ROWS: usize = 4096;
 
+/// Intervals of which it is remembered what they used of the machine.
+const MOST_CELLS: usize = 600;
+
 /// The last intervals, the newest last.
 #[derive(Debug, Default)]
 pub struct History {
     moments: VecDeque<Moment>,
+    machine: VecDeque<Cell>,
 }
 
 #[derive(Debug)]
 struct Moment {
     length_ns: u64,
+    /// Of a process, in thousandths of one CPU.
+    most: u64,
     /// Processes and tasks that ran, by identity.
     rows: [Vec<(TaskId, u64)>; 2],
 }
@@ -30,13 +37,37 @@ struct Moment {
 impl History {
     /// Remembers an interval.
     pub fn add(&mut self, frame: &Frame) {
+        if frame.interval.is_since_boot() {
+            return;
+        }
+        if self.machine.len() == MOST_CELLS {
+            self.machine.pop_front();
+        }
+        self.machine.push_back(Cell::of(&frame.interval));
         if self.moments.len() == INTERVALS {
             self.moments.pop_front();
         }
         self.moments.push_back(Moment {
             length_ns: frame.interval.length_ns(),
+            most: frame
+                .interval
+                .processes
+                .iter()
+                .map(|row| row.usage.cpu_ns)
+                .max()
+                .map_or(0, |most_ns| per_mille(most_ns, frame.interval.length_ns())),
             rows: [ran(&frame.interval.processes), ran(&frame.interval.tasks)],
         });
+    }
+
+    /// What each interval used of the machine, the newest last.
+    pub fn machine(&self) -> impl Iterator<Item = Cell> {
+        self.machine.iter().copied()
+    }
+
+    /// The most that a process had in an interval, in thousandths of one CPU.
+    pub fn most(&self) -> u64 {
+        self.moments.iter().map(|moment| moment.most).max().unwrap_or(0)
     }
 
     /// Thousandths of one CPU in each interval, the newest last.

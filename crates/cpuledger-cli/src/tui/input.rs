@@ -5,19 +5,23 @@ mod search;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
+use cpuledger_model::Dimension;
+use cpuledger_view::group;
+
 use super::action::{Action, ExportFormat};
 use super::config::Tree;
 use super::effect::Effect;
 use super::frame::Kind;
 use super::keys;
 use super::listing::{Id, Item};
-use super::mode::{Mode, PromptKind};
+use super::mode::{Help, Mode, PromptKind};
 use super::state::State;
 use super::theme::ThemeName;
 use super::travel::Travel;
+use super::views::View;
 
 /// Rows that a turn of the wheel moves.
-const WHEEL_ROWS: isize = 3;
+const WHEEL_ROWS: usize = 3;
 
 impl State {
     /// Takes a key.
@@ -45,13 +49,25 @@ impl State {
     }
 
     fn help_key(&mut self, event: &KeyEvent) -> Effect {
-        let Mode::Help(top) = &mut self.mode else { return Effect::None };
+        let Mode::Help(help) = &mut self.mode else { return Effect::None };
+        if help.is_typing {
+            match event.code {
+                KeyCode::Esc => *help = Help::default(),
+                KeyCode::Enter => help.is_typing = false,
+                KeyCode::Backspace => drop(help.search.pop()),
+                KeyCode::Char(letter) => help.search.push(letter),
+                _ => {}
+            }
+            return Effect::None;
+        }
         let last = self.layout.last_of_help;
         match keys::action(event) {
-            Some(Action::Move(step)) => *top = top.saturating_add_signed(step).min(last),
-            Some(Action::Page(step)) => *top = top.saturating_add_signed(step * 10).min(last),
-            Some(Action::First) => *top = 0,
-            Some(Action::Last) => *top = last,
+            Some(Action::Move(step)) => help.top = help.top.saturating_add_signed(step).min(last),
+            Some(Action::Page(step)) => help.top = help.top.saturating_add_signed(step * 10).min(last),
+            Some(Action::First) => help.top = 0,
+            Some(Action::Last) => help.top = last,
+            Some(Action::Search) => *help = Help { is_typing: true, ..Help::default() },
+            Some(Action::Leave) if !help.search.is_empty() => *help = Help::default(),
             Some(Action::Suspend) => return Effect::Suspend,
             _ => self.mode = Mode::Table,
         }
@@ -61,42 +77,112 @@ impl State {
     /// Takes the mouse.
     pub fn mouse(&mut self, event: &MouseEvent) -> Effect {
         match event.kind {
-            MouseEventKind::ScrollUp => self.act(Action::Move(-WHEEL_ROWS)),
-            MouseEventKind::ScrollDown => self.act(Action::Move(WHEEL_ROWS)),
+            MouseEventKind::ScrollUp => self.wheel(KeyCode::Up),
+            MouseEventKind::ScrollDown => self.wheel(KeyCode::Down),
             MouseEventKind::Down(MouseButton::Left) => self.click(event.column, event.row),
             _ => Effect::None,
         }
     }
 
-    fn click(&mut self, column: u16, row: u16) -> Effect {
-        if !matches!(self.mode, Mode::Table) {
-            self.mode = Mode::Table;
+    /// As the key, some times.
+    fn wheel(&mut self, code: KeyCode) -> Effect {
+        if matches!(self.mode, Mode::Prompt(_)) {
             return Effect::None;
         }
-        let is_at = |from: u16, to: u16| (from..to).contains(&column);
+        for _ in 0..WHEEL_ROWS {
+            self.key(&KeyEvent::new(code, KeyModifiers::NONE));
+        }
+        Effect::None
+    }
+
+    fn click(&mut self, column: u16, row: u16) -> Effect {
+        match self.mode {
+            Mode::Table => {}
+            Mode::Menu(_) => return self.click_menu(row),
+            Mode::Help(_) | Mode::Prompt(_) => {
+                self.mode = Mode::Table;
+                return Effect::None;
+            }
+        }
+        let at = |places: &[(u16, u16, Action)]| {
+            places.iter().find(|(from, to, _)| (*from..*to).contains(&column)).map(|(.., action)| *action)
+        };
         if row + 1 == self.layout.size.1 {
-            let label = self.layout.labels.iter().find(|(from, to, _)| is_at(*from, *to));
-            return label.map(|(_, _, action)| *action).map_or(Effect::None, |action| self.act(action));
+            return at(&self.layout.labels).map_or(Effect::None, |action| self.act(action));
+        }
+        if row == 0 && !self.layout.tabs.is_empty() {
+            return at(&self.layout.tabs).map_or(Effect::None, |action| self.act(action));
+        }
+        if let Some((from, to, first)) =
+            self.layout.timeline.filter(|(from, to, _)| row == 2 && (*from..*to).contains(&column))
+        {
+            return self.click_timeline(usize::from(to - 1 - column), usize::from(to - from), first);
         }
         if row == self.layout.header_row {
-            let header = self.layout.columns.iter().find(|(from, to, _)| is_at(*from, *to));
+            let header = self.layout.columns.iter().find(|(from, to, _)| (*from..*to).contains(&column));
             if let Some(name) = header.map(|(_, _, name)| *name) {
                 self.sort_by(name);
             }
             return Effect::None;
         }
+        self.click_row(row);
+        Effect::None
+    }
+
+    fn click_row(&mut self, row: u16) {
         let (first, count) = self.layout.rows;
-        if (first..first + count).contains(&row) {
-            let index = self.top + usize::from(row - first);
-            if index < self.listing.entries.len() {
-                let was_selected = self.selected == index && !self.is_lost;
-                self.select(index);
-                if was_selected && let Some(fold) = self.entry().and_then(|entry| entry.fold) {
-                    self.fold(!fold);
-                }
+        if !(first..first + count).contains(&row) || self.missing().is_some() {
+            return;
+        }
+        let index = self.top + usize::from(row - first);
+        if index < self.listing.entries.len() {
+            let was_selected = self.selected == index && !self.is_lost;
+            self.select(index);
+            if was_selected && let Some(fold) = self.entry().and_then(|entry| entry.fold) {
+                self.fold(!fold);
             }
         }
+    }
+
+    /// An item of a list is selected; where it is so already, taken.
+    fn click_menu(&mut self, row: u16) -> Effect {
+        let (first, top, count) = self.layout.menu.unwrap_or_default();
+        let Mode::Menu(menu) = &mut self.mode else { return Effect::None };
+        let index = top + usize::from(row.saturating_sub(first));
+        if !(first..first + count).contains(&row) || index >= menu.items.len() {
+            self.mode = Mode::Table;
+            return Effect::None;
+        }
+        if std::mem::replace(&mut menu.selected, index) == index {
+            return self.menu_key(&KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        }
         Effect::None
+    }
+
+    /// To the interval that many cells from the right edge of the time line.
+    fn click_timeline(&mut self, from_right: usize, width: usize, first: usize) -> Effect {
+        let (count, position, brackets) = match &self.strip {
+            Some(strip) => (strip.cells.len(), strip.position, 2),
+            None => {
+                let count = self.history.machine().count();
+                (count, count.saturating_sub(1), 0)
+            }
+        };
+        let seen = count.min(width.saturating_sub(brackets));
+        let last = first + seen;
+        // Brackets stand on both sides of what is shown, where there are any.
+        let behind = last.saturating_sub(position + 1);
+        let from_right = match from_right {
+            column if column <= behind => column,
+            column => column - brackets.min(column - behind),
+        };
+        let Some(cell) = last.checked_sub(from_right + 1).filter(|cell| *cell >= first) else {
+            return Effect::None;
+        };
+        match cell as i64 - position as i64 {
+            0 => Effect::None,
+            steps => Effect::Travel(Travel::Step(steps)),
+        }
     }
 
     /// Does what a key asks for.
@@ -115,7 +201,8 @@ impl State {
             Action::Speed(step) => return Effect::Travel(Travel::Speed(step)),
             Action::Jump => self.open(PromptKind::Jump, String::new()),
             Action::Find => self.open(PromptKind::Find, self.wanted.clone()),
-            Action::Help => self.mode = Mode::Help(0),
+            Action::Help => self.mode = Mode::Help(Help::default()),
+            Action::View(view) => return self.show_view(view),
             Action::Detail => self.open_detail(),
             Action::Theme => self.next_theme(),
             Action::Columns => self.open_columns(),
@@ -159,14 +246,13 @@ impl State {
             }
             Action::Group => {
                 settings.tree = Tree::No;
-                settings.group = settings.group.next();
+                settings.group = group::next(settings.group);
                 effect = Effect::Cut;
             }
             Action::Exited => settings.has_exited = !settings.has_exited,
-            Action::Arguments => settings.has_arguments = !settings.has_arguments,
+            Action::Arguments => self.settings.arguments = Some(!self.shows_arguments()),
             Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
             Action::Exact => settings.is_exact = !settings.is_exact,
-            Action::States => self.show_states(),
             Action::Parts => self.show_parts(),
             Action::Cpus => settings.has_cpus = !settings.has_cpus,
             Action::Memory => settings.has_memory = !settings.has_memory,
@@ -191,6 +277,39 @@ impl State {
         }
         self.list();
         effect
+    }
+
+    /// Another view, and back to the processes where it is the one that is shown.
+    fn show_view(&mut self, view: View) -> Effect {
+        let was_account = self.account.take();
+        self.settings.account_order = None;
+        let here = self.view();
+        let returns =
+            view == View::Processes && here == view && was_account.is_none() && self.strip.is_some();
+        if view == View::History || returns {
+            let way = if self.strip.is_some() { Travel::Last } else { Travel::Step(-1) };
+            return Effect::Travel(way);
+        }
+        if view.account().is_some() && was_account != Some(view) {
+            self.account = Some(view);
+            self.settings.account_order = Some((view.columns().1, false));
+            self.list();
+            return Effect::Cut; // its account is kept from now on
+        }
+        if was_account.is_some() && (here == view || was_account == Some(view)) {
+            self.list();
+            return Effect::None;
+        }
+        if here == View::States || view == View::States {
+            self.show_states();
+        }
+        let is_on = view == View::Groups && here != View::Groups;
+        self.settings.group = is_on.then_some(Dimension::Cgroup);
+        if is_on {
+            self.settings.tree = Tree::No;
+        }
+        self.list();
+        Effect::Cut
     }
 
     /// States in place of the columns, and back.
@@ -240,7 +359,9 @@ impl State {
     }
 
     fn leave(&mut self) {
-        if self.detail.take().is_some() {
+        if self.account.take().is_some() {
+            self.settings.account_order = None;
+        } else if self.detail.take().is_some() {
             self.files = None;
         } else if !self.query.is_empty() {
             self.set_query("");
@@ -274,7 +395,9 @@ impl State {
             ThemeName::Auto => ThemeName::Sixteen,
             ThemeName::Sixteen => ThemeName::Indexed,
             ThemeName::Indexed => ThemeName::True,
-            ThemeName::True => ThemeName::Contrast,
+            ThemeName::True => ThemeName::Light,
+            ThemeName::Light => ThemeName::Dark,
+            ThemeName::Dark => ThemeName::Contrast,
             ThemeName::Contrast => ThemeName::Mono,
             ThemeName::Mono => ThemeName::Auto,
         };

@@ -1,15 +1,15 @@
 //! The lines of the table, made of a frame and of what the user has chosen: which rows, in which order, below which.
 
 mod arguments;
+mod dead;
 mod entry;
 mod group;
 mod making;
 mod tree;
 
-use cpuledger_view::group::{Group, Sum};
-
 use super::config::Tree;
 use super::frame::{Kind, List, RowRef};
+use dead::Dead;
 use making::Ranked;
 
 pub use arguments::Arguments;
@@ -49,6 +49,8 @@ impl Making<'_> {
         listing.entries.clear();
         listing.sums.clear();
         listing.exited.clear();
+        listing.heirs.clear();
+        listing.others.clear();
         listing.matched_ns = 0;
         for (index, row) in self.frame.interval.processes.iter().enumerate() {
             let at = RowRef { kind: Kind::Process, list: List::Awake, index: index as u32 };
@@ -56,28 +58,24 @@ impl Making<'_> {
                 listing.matched_ns += row.usage.cpu_ns;
             }
         }
+        // A group has the time of its dead too, but not in one line below which they could be.
+        let dead = Dead::of(self, listing, self.settings.tree != Tree::No || self.settings.group.is_none());
         if self.settings.tree != Tree::No {
-            tree::make(self, listing);
-        } else if self.settings.group != Group::No {
+            tree::make(self, listing, &dead);
+        } else if self.settings.group.is_some() {
             group::make(self, listing);
         } else {
-            return self.make_flat(listing, sleep);
+            return self.make_flat(listing, sleep, &dead);
         }
-        let exited = group::exited_names(self, listing);
-        let ranked = self.ranked_sums(listing, &exited);
-        let mut order: Vec<usize> = (0..ranked.len()).collect();
-        order.sort_by(|&one, &other| self.compare(&ranked[one], &ranked[other]));
-        let order: Vec<Entry> = order.into_iter().map(|index| ranked[index].entry).collect();
-        for entry in order {
-            self.push_exited(listing, entry, &exited);
-        }
+        let mut ranked = dead.ranked(self, listing);
+        ranked.sort_by(|one, other| self.compare(one, other));
+        ranked.into_iter().for_each(|ranked| dead.push_alone(listing, ranked.entry));
     }
 
-    fn make_flat(&self, listing: &mut Listing, sleep: &mut SleepOrder) {
+    fn make_flat(&self, listing: &mut Listing, sleep: &mut SleepOrder, dead: &Dead) {
         let kind = self.kind();
         let frame = self.frame;
         let walk_order = self.sleep_order(sleep);
-        let exited = group::exited_names(self, listing);
         let mut ranked = Vec::new();
         for list in [List::Awake, List::Late] {
             for index in 0..frame.count(kind, list) as u32 {
@@ -87,7 +85,7 @@ impl Making<'_> {
                 }
             }
         }
-        ranked.append(&mut self.ranked_sums(listing, &exited));
+        ranked.append(&mut dead.ranked(self, listing));
         ranked.sort_unstable_by(|one, other| self.compare(one, other));
         // Few are awake, many asleep: each of those finds its place among these.
         let gone = &frame.asleep.gone[kind as usize];
@@ -112,7 +110,7 @@ impl Making<'_> {
         for (length, entry) in ranked {
             append(&mut listing.entries, &rest[..length]);
             rest = &rest[length..];
-            self.push_exited(listing, entry, &exited);
+            self.push_with_dead(listing, entry, dead);
         }
         append(&mut listing.entries, rest);
     }
@@ -148,32 +146,16 @@ impl Making<'_> {
         &sleep.order
     }
 
-    /// Names of the dead among the rows.
-    fn ranked_sums(&self, listing: &Listing, exited: &[(u32, Vec<usize>)]) -> Vec<Ranked<'static>> {
-        let rank = |(sum, members): &(u32, Vec<usize>)| {
-            let Sum { total, name, .. } = &listing.sums[*sum as usize];
-            let weight = self.weigh_number(total);
-            let id = Id::ExitedName(name.clone());
-            let fold = (!members.is_empty()).then(|| self.is_folded(&id));
-            let entry = Entry { fold, ..Entry::flat(Item::ExitedName(*sum)) };
-            Ranked { weight, number: (i32::MAX, *sum as i32), entry }
-        };
-        exited.iter().map(rank).collect()
-    }
-
-    /// Those of a name, unless they are folded.
-    fn push_exited(&self, listing: &mut Listing, entry: Entry, exited: &[(u32, Vec<usize>)]) {
-        listing.entries.push(entry);
-        let Item::ExitedName(sum) = entry.item else { return };
-        if entry.fold != Some(false) {
-            return;
+    /// A line, and below it the dead that it inherits from: the names with the most time, or all where the user has unfolded it.
+    fn push_with_dead(&self, listing: &mut Listing, entry: Entry, dead: &Dead) {
+        let Item::Row(at) = entry.item else { return dead.push_alone(listing, entry) };
+        let task = self.frame.whole(at);
+        if at.kind == Kind::Task || !dead.has_below(task.pid) {
+            return listing.entries.push(entry);
         }
-        let place = exited.binary_search_by_key(&sum, |(known, _)| *known);
-        let members = place.map_or(&[][..], |place| &exited[place].1);
-        for (index, &member) in members.iter().enumerate() {
-            let follows = u64::from(index + 1 < members.len());
-            let entry = Entry { depth: 1, follows, ..Entry::flat(Item::Exited(member as u32)) };
-            listing.entries.push(entry);
-        }
+        let is_whole = self.folded.contains(&Id::Row(at.kind, task.id()));
+        let fold = dead.has_many_below(task.pid).then_some(!is_whole);
+        listing.entries.push(Entry { fold, ..entry });
+        dead.push_below(self, listing, task.pid, (1, 0, false), is_whole);
     }
 }

@@ -14,8 +14,19 @@ pub enum Mode {
     Prompt(Prompt),
     /// A list to choose from.
     Menu(Menu),
-    /// The help page, from this line on.
-    Help(usize),
+    /// The help page.
+    Help(Help),
+}
+
+/// What is seen of the help page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Help {
+    /// From this line on.
+    pub top: usize,
+    /// Lines with this text alone.
+    pub search: String,
+    /// The text is being typed.
+    pub is_typing: bool,
 }
 
 /// What a line is filled in for.

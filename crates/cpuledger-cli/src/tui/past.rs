@@ -61,7 +61,7 @@ impl Past {
         self.bytes += bytes.len();
         self.kept.push_back(Kept {
             frame: bytes,
-            cell: cell_of(interval),
+            cell: Cell::of(interval),
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             start_realtime_ns: frame.around.end_realtime_ns.saturating_sub(interval.length_ns()),
@@ -141,15 +141,6 @@ pub fn learn_users(users: &mut Names, interval: &Interval) {
     for exited in interval.exited.iter().flatten() {
         exited.exit.euid.into_iter().for_each(|euid| users.learn(euid));
     }
-}
-
-/// What the time line shows of an interval.
-fn cell_of(interval: &Interval) -> Cell {
-    let capacity_ns = interval.capacity_ns.max(1);
-    if interval.unattributed_by.not_attached_ns >= capacity_ns {
-        return Cell::Gap;
-    }
-    Cell::Used((u128::from(interval.attributed_ns) * 1000 / u128::from(capacity_ns)).min(1000) as u32)
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ fn columns_are_recorded() {
             for (is_exact, has_arguments, end) in [(false, false, b'|'), (true, true, b'\n')] {
                 let context = CellContext {
                     length_ns: interval.length_ns(),
+                    interval_ns: interval.length_ns(),
                     users: &users,
                     memory_total_bytes: Some(MEMORY.total),
                     has_arguments,
@@ -58,6 +59,7 @@ fn columns_are_recorded() {
                     is_task: !is_exact,
                     subtree_ns: Some(usage.cpu_ns * 2),
                     named: None,
+                    has_units: false,
                     is_exact,
                 };
                 column.append(&mut text, shown, &context);

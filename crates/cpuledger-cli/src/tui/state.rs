@@ -5,11 +5,13 @@ mod cursor;
 mod unread;
 
 use cpuledger::interval::Row;
-use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
+use cpuledger::{Account, Accounts, Field, FieldSet, SourceKind, Task, TaskId};
 use cpuledger_proc::escape::escaped;
+use cpuledger_view::group;
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
+use rustix::process::geteuid;
 
 use super::action::Action;
 use super::config::{Settings, Tree};
@@ -21,6 +23,7 @@ use super::mode::Mode;
 use super::subscription::Subscription;
 use super::travel::Strip;
 use super::victim::Victim;
+use super::views::View;
 use crate::cmd::top::collect::TEXT;
 use crate::cmd::top::options::Options;
 use cpuledger_view::shares::Times;
@@ -49,6 +52,21 @@ pub struct Layout {
     pub labels: Vec<(u16, u16, Action)>,
     /// The line of the help page that is first where its end is seen.
     pub last_of_help: usize,
+    /// Views of the first line: from, to, what leads there.
+    pub tabs: Vec<(u16, u16, Action)>,
+    /// The time line in the third line: from, to, and its first cell.
+    pub timeline: Option<(u16, u16, usize)>,
+    /// The items of a list: its first line and the item there, and how many there are.
+    pub menu: Option<(u16, usize, u16)>,
+}
+
+/// From this width of its column on, commands are shown with their arguments.
+const ROOM_FOR_ARGUMENTS: u16 = 30;
+
+/// The user who has started the screen, maybe by sudo.
+fn own_uid() -> u32 {
+    let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    caller.unwrap_or_else(|| geteuid().as_raw())
 }
 
 /// Everything.
@@ -97,6 +115,10 @@ pub struct State {
     pub seek: Option<usize>,
     /// What is said.
     pub message: Option<Message>,
+    /// The account that is shown, or is to be once somebody keeps it.
+    pub account: Option<View>,
+    /// The user of the screen.
+    pub own_uid: u32,
     /// Where things are.
     pub layout: Layout,
     sleep: SleepOrder,
@@ -110,8 +132,8 @@ impl State {
         State {
             frame: None,
             settings,
+            query: options.query.clone(),
             options,
-            query: Query::parse("").expect("nothing is right"),
             search: String::new(),
             listing: Listing::default(),
             selected: 0,
@@ -130,10 +152,46 @@ impl State {
             wanted: String::new(),
             seek: None,
             message: None,
+            account: None,
+            own_uid: own_uid(),
             layout: Layout::default(),
             sleep: SleepOrder::default(),
             has_learned: false,
         }
+    }
+
+    /// Which view is shown; in the past it is that of an interval of the past.
+    pub fn view(&self) -> View {
+        match self.account {
+            Some(view) => view,
+            None if self.settings.has_states => View::States,
+            None if self.settings.group_name().is_some() && self.settings.tree == Tree::No => View::Groups,
+            None => View::Processes,
+        }
+    }
+
+    /// The view that is shown in place of the table, because nobody keeps its account.
+    pub fn missing(&self) -> Option<View> {
+        let knows = |(account, _): (Account, _)| {
+            let rows = self.frame.iter().flat_map(|frame| &frame.interval.processes);
+            rows.into_iter().any(|row| row.usage.growth.known.intersects(account.fields()))
+        };
+        self.account.filter(|view| !view.account().is_some_and(knows))
+    }
+
+    /// What shares are shares of: one CPU, or all of them.
+    pub fn cpus_in_whole(&self, frame: &Frame) -> u64 {
+        if self.settings.is_of_machine { u64::from(frame.interval.online_cpus.max(1)) } else { 1 }
+    }
+
+    /// Whether arguments are shown, because they are wanted or there is room.
+    pub fn shows_arguments(&self) -> bool {
+        self.settings.arguments.unwrap_or_else(|| {
+            let columns = self.layout.columns.iter();
+            columns
+                .filter(|(_, _, name)| *name == "COMMAND")
+                .any(|(from, to, _)| to - from >= ROOM_FOR_ARGUMENTS)
+        })
     }
 
     /// Takes a frame; returns the one that is shown no more.
@@ -263,7 +321,7 @@ impl State {
             shown
                 .fold(always.union(states), FieldSet::union)
                 .union(sorted)
-                .union(settings.group.fields())
+                .union(settings.group.map_or(FieldSet::EMPTY, group::fields))
                 .union(self.query.fields())
         };
         // Threads of the detail have rows where the source lists all of them anyway.
@@ -274,6 +332,10 @@ impl State {
             fields,
             has_threads: settings.has_threads || lists_threads,
             has_all: settings.has_all || settings.tree != Tree::No,
+            accounts: self
+                .account
+                .and_then(View::account)
+                .map_or(Accounts::NONE, |(account, _)| Accounts::of(&[account])),
         }
     }
 

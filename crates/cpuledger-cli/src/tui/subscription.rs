@@ -1,6 +1,6 @@
 //! What the next intervals shall be: the state says it, the feed keeps to it.
 
-use cpuledger::FieldSet;
+use cpuledger::{Accounts, FieldSet};
 
 /// What the next intervals shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,4 +13,6 @@ pub struct Subscription {
     pub has_threads: bool,
     /// What did not run is wanted too.
     pub has_all: bool,
+    /// What is kept besides, for the view that is shown.
+    pub accounts: Accounts,
 }

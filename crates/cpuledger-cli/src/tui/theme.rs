@@ -1,12 +1,18 @@
-//! Colours by meaning, so that the view names no colour.
+//! Colours by meaning, so that the view names no colour. No meaning has its colour alone: what red and green would tell apart
+//! is blue and orange here.
+
+#[cfg(test)]
+mod tests;
 
 use cpuledger_program::colors::Colors;
 use ratatui_core::style::{Color, Modifier, Style};
 
+use super::backend::nearest;
+
 /// Which colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeName {
-    /// As many as the terminal says it has.
+    /// As many as the terminal says it has, for its background.
     Auto,
     /// The 16 of every terminal.
     Sixteen,
@@ -14,6 +20,10 @@ pub enum ThemeName {
     Indexed,
     /// Of 16 million.
     True,
+    /// For a light background.
+    Light,
+    /// For a dark background.
+    Dark,
     /// Black and white with few bright colours.
     Contrast,
     /// None.
@@ -23,9 +33,11 @@ pub enum ThemeName {
 /// A style for each meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme {
-    /// What is said.
+    /// What is said, and rows of other users.
     pub text: Style,
-    /// Labels and what is of less weight.
+    /// Rows of the user.
+    pub own: Style,
+    /// Labels, zeros, kernel threads, and what is of less weight.
     pub label: Style,
     /// Headers of columns and titles.
     pub header: Style,
@@ -53,97 +65,155 @@ pub struct Theme {
     pub stolen: Style,
     /// What is free.
     pub idle: Style,
+    /// What is unattributed.
+    pub unattributed: Style,
+    /// Shares from 20 %, 50 % and 90 % on.
+    pub heat: [Style; 3],
 }
 
 /// Colours of the meanings in the order of [`Theme::of`].
 struct Palette {
+    text: Color,
+    own: Color,
     label: Color,
     header: (Color, Color),
+    sorted: Color,
     selected: (Color, Color),
     followed: (Color, Color),
     exited: Color,
     group: Color,
     mark: Color,
     error: Color,
-    parts: [Color; 4],
+    parts: [Color; 5],
+    heat: [Color; 3],
 }
 
 const SIXTEEN: Palette = Palette {
+    text: Color::Reset,
+    own: Color::White,
     label: Color::Cyan,
-    header: (Color::Black, Color::Green),
+    header: (Color::Black, Color::Gray),
+    sorted: Color::Black,
     selected: (Color::Black, Color::Cyan),
     followed: (Color::Black, Color::Yellow),
-    exited: Color::DarkGray,
-    group: Color::LightBlue,
-    mark: Color::Yellow,
+    exited: Color::Gray,
+    group: Color::LightCyan,
+    mark: Color::LightYellow,
     error: Color::LightRed,
-    parts: [Color::Green, Color::Red, Color::Magenta, Color::DarkGray],
+    parts: [Color::LightCyan, Color::Yellow, Color::LightMagenta, Color::Gray, Color::LightYellow],
+    heat: [Color::LightYellow, Color::Yellow, Color::LightRed],
 };
 
-const INDEXED: Palette = Palette {
-    label: Color::Indexed(110),
-    header: (Color::Indexed(16), Color::Indexed(108)),
-    selected: (Color::Indexed(231), Color::Indexed(24)),
-    followed: (Color::Indexed(16), Color::Indexed(179)),
-    exited: Color::Indexed(244),
-    group: Color::Indexed(117),
-    mark: Color::Indexed(221),
-    error: Color::Indexed(203),
-    parts: [Color::Indexed(71), Color::Indexed(167), Color::Indexed(134), Color::Indexed(240)],
+/// Where the background is light, few of the 16 can be read.
+const SIXTEEN_LIGHT: Palette = Palette {
+    text: Color::Reset,
+    own: Color::Black,
+    label: Color::Reset,
+    header: (Color::Gray, Color::Blue),
+    sorted: Color::White,
+    selected: (Color::White, Color::Black),
+    followed: (Color::Black, Color::Yellow),
+    exited: Color::Reset,
+    group: Color::Blue,
+    mark: Color::Blue,
+    error: Color::Red,
+    parts: [Color::Blue, Color::Red, Color::Magenta, Color::DarkGray, Color::Black],
+    heat: [Color::Blue, Color::Red, Color::Red],
 };
 
-const TRUE: Palette = Palette {
-    label: Color::Rgb(130, 170, 200),
-    header: (Color::Rgb(20, 24, 30), Color::Rgb(143, 188, 143)),
-    selected: (Color::Rgb(240, 244, 248), Color::Rgb(38, 79, 120)),
-    followed: (Color::Rgb(20, 24, 30), Color::Rgb(224, 175, 104)),
-    exited: Color::Rgb(128, 128, 128),
-    group: Color::Rgb(135, 206, 250),
-    mark: Color::Rgb(255, 215, 95),
-    error: Color::Rgb(255, 107, 107),
+const DARK: Palette = Palette {
+    text: Color::Rgb(195, 202, 210),
+    own: Color::Rgb(255, 255, 255),
+    label: Color::Rgb(148, 156, 166),
+    header: (Color::Rgb(230, 237, 243), Color::Rgb(52, 59, 68)),
+    sorted: Color::Rgb(255, 216, 102),
+    selected: (Color::Rgb(255, 255, 255), Color::Rgb(38, 79, 120)),
+    followed: (Color::Rgb(28, 28, 28), Color::Rgb(224, 175, 104)),
+    exited: Color::Rgb(148, 156, 166),
+    group: Color::Rgb(121, 192, 255),
+    mark: Color::Rgb(242, 204, 96),
+    error: Color::Rgb(255, 128, 119),
     parts: [
-        Color::Rgb(95, 175, 95),
-        Color::Rgb(214, 90, 80),
-        Color::Rgb(170, 95, 210),
-        Color::Rgb(80, 84, 90),
+        Color::Rgb(86, 180, 233),
+        Color::Rgb(230, 159, 0),
+        Color::Rgb(217, 139, 181),
+        Color::Rgb(110, 118, 129),
+        Color::Rgb(240, 228, 66),
     ],
+    heat: [Color::Rgb(240, 228, 66), Color::Rgb(255, 176, 87), Color::Rgb(255, 128, 119)],
+};
+
+const LIGHT: Palette = Palette {
+    text: Color::Rgb(50, 56, 63),
+    own: Color::Rgb(0, 0, 0),
+    label: Color::Rgb(87, 96, 106),
+    header: (Color::Rgb(36, 41, 47), Color::Rgb(208, 215, 222)),
+    sorted: Color::Rgb(95, 0, 0),
+    selected: (Color::Rgb(255, 255, 255), Color::Rgb(7, 87, 186)),
+    followed: (Color::Rgb(36, 41, 47), Color::Rgb(242, 204, 96)),
+    exited: Color::Rgb(87, 96, 106),
+    group: Color::Rgb(5, 80, 174),
+    mark: Color::Rgb(125, 78, 0),
+    error: Color::Rgb(164, 14, 38),
+    parts: [
+        Color::Rgb(0, 99, 156),
+        Color::Rgb(178, 84, 0),
+        Color::Rgb(154, 61, 120),
+        Color::Rgb(125, 134, 143),
+        Color::Rgb(122, 93, 0),
+    ],
+    heat: [Color::Rgb(125, 78, 0), Color::Rgb(156, 74, 0), Color::Rgb(164, 14, 38)],
 };
 
 const CONTRAST: Palette = Palette {
+    text: Color::White,
+    own: Color::White,
     label: Color::White,
     header: (Color::Black, Color::White),
+    sorted: Color::Black,
     selected: (Color::Black, Color::LightYellow),
     followed: (Color::Black, Color::LightGreen),
     exited: Color::Gray,
     group: Color::LightCyan,
     mark: Color::LightYellow,
     error: Color::LightRed,
-    parts: [Color::LightGreen, Color::LightRed, Color::LightMagenta, Color::Gray],
+    parts: [Color::LightCyan, Color::LightYellow, Color::LightMagenta, Color::Gray, Color::White],
+    heat: [Color::LightYellow, Color::LightYellow, Color::LightRed],
 };
 
 impl Theme {
     /// The theme of that name on a terminal with these colours; where there are none, it has none.
     pub fn new(name: ThemeName, colors: Colors) -> Theme {
+        let is_light = match name {
+            ThemeName::Auto => has_light_ground(),
+            name => name == ThemeName::Light,
+        };
+        let palette = if is_light { &LIGHT } else { &DARK };
+        let sixteen = if is_light { &SIXTEEN_LIGHT } else { &SIXTEEN };
         match (name, colors) {
             (_, Colors::None) | (ThemeName::Mono, _) => Theme::mono(),
-            (ThemeName::Sixteen, _) | (ThemeName::Auto, Colors::Eight | Colors::Sixteen) => {
-                Theme::of(&SIXTEEN)
+            (ThemeName::Contrast, _) => Theme::of(&CONTRAST, |color| color),
+            (ThemeName::True, _) => Theme::of(palette, |color| color),
+            (ThemeName::Indexed, _) => Theme::of(palette, nearest),
+            (ThemeName::Sixteen, _) | (_, Colors::Eight | Colors::Sixteen) => {
+                Theme::of(sixteen, |color| color)
             }
-            (ThemeName::Indexed, _) | (ThemeName::Auto, Colors::Indexed) => Theme::of(&INDEXED),
-            (ThemeName::True, _) | (ThemeName::Auto, Colors::True) => Theme::of(&TRUE),
-            (ThemeName::Contrast, _) => Theme::of(&CONTRAST),
+            (_, Colors::Indexed) => Theme::of(palette, nearest),
+            (_, Colors::True) => Theme::of(palette, |color| color),
         }
     }
 
-    fn of(palette: &Palette) -> Theme {
-        let on = |(text, ground): (Color, Color)| Style::new().fg(text).bg(ground);
-        let text = |color: Color| Style::new().fg(color);
-        let [user, system, stolen, idle] = palette.parts.map(text);
+    fn of(palette: &Palette, color: fn(Color) -> Color) -> Theme {
+        let on = |(text, ground): (Color, Color)| Style::new().fg(color(text)).bg(color(ground));
+        let text = |of: Color| Style::new().fg(color(of));
+        let [user, system, stolen, idle, unattributed] = palette.parts.map(text);
         Theme {
-            text: Style::new(),
+            text: text(palette.text),
+            own: text(palette.own),
             label: text(palette.label),
             header: on(palette.header),
-            sorted: on(palette.header).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            sorted: on((palette.sorted, palette.header.1))
+                .add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             selected: on(palette.selected),
             followed: on(palette.followed),
             exited: text(palette.exited).add_modifier(Modifier::ITALIC),
@@ -155,6 +225,8 @@ impl Theme {
             system,
             stolen,
             idle,
+            unattributed,
+            heat: palette.heat.map(text),
         }
     }
 
@@ -165,6 +237,7 @@ impl Theme {
         let dim = plain.add_modifier(Modifier::DIM);
         Theme {
             text: plain,
+            own: plain,
             label: plain,
             header: reversed,
             sorted: reversed.add_modifier(Modifier::BOLD),
@@ -179,8 +252,28 @@ impl Theme {
             system: bold,
             stolen: dim,
             idle: dim,
+            unattributed: bold,
+            heat: [plain, bold, bold],
         }
     }
+
+    /// The style of a share in thousandths of one CPU; `None`: it is not warm.
+    pub fn heat(&self, per_mille: u64) -> Option<Style> {
+        const FROM: [u64; 3] = [200, 500, 900];
+        let step = FROM.iter().rposition(|&from| per_mille >= from)?;
+        Some(self.heat[step])
+    }
+}
+
+/// Whether the terminal says that its background is light: some set `COLORFGBG` to the numbers of text and background.
+fn has_light_ground() -> bool {
+    let claim = std::env::var("COLORFGBG").unwrap_or_default();
+    claim.rsplit(';').next().and_then(|ground| ground.parse::<u8>().ok()).is_some_and(is_light)
+}
+
+/// Whether one of the 16 is light.
+fn is_light(number: u8) -> bool {
+    number == 7 || (9..16).contains(&number)
 }
 
 /// Whether the locale has no more than ASCII.

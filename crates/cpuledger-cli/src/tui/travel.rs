@@ -1,5 +1,6 @@
 //! Ways through time, and what the screen shows of where it is.
 
+use cpuledger::Interval;
 use cpuledger_program::when::Named;
 
 /// A way through time.
@@ -28,6 +29,17 @@ pub enum Cell {
     Used(u32),
     /// There are no books of it.
     Gap,
+}
+
+impl Cell {
+    /// What the time line shows of an interval.
+    pub fn of(interval: &Interval) -> Cell {
+        let capacity_ns = interval.capacity_ns.max(1);
+        if interval.unattributed_by.not_attached_ns >= capacity_ns {
+            return Cell::Gap;
+        }
+        Cell::Used((u128::from(interval.attributed_ns) * 1000 / u128::from(capacity_ns)).min(1000) as u32)
+    }
 }
 
 /// Where the screen is in time, unless it shows what comes from the machine.

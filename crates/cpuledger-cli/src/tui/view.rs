@@ -4,9 +4,12 @@
 mod canvas;
 mod detail;
 mod dialog;
+mod facts;
 mod foot;
 mod head;
 mod help;
+mod pieces;
+mod place;
 mod states;
 mod strip;
 mod table;
@@ -16,27 +19,21 @@ use ratatui_core::layout::Rect;
 
 use super::mode::Mode;
 use super::state::{Layout, State};
+use super::views::View;
 
 pub use canvas::Look;
 
-/// From this height on there is a line with the history of the selected row.
+/// From this height on there is a line with the history of the selected row, and one that explains the marks of states.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
-
-/// From this height on there is a time line.
-const LEAST_HEIGHT_WITH_STRIP: u16 = 6;
-
-/// From this height on the head has a line more.
-const LEAST_HEIGHT_WITH_WHOLE_HEAD: u16 = 24;
 
 /// Finds out where everything goes.
 pub fn layout(state: &State, size: (u16, u16)) -> Layout {
     let (width, height) = size;
-    let head_lines = head::lines(state, width, most_head_lines(height), None).len() as u16;
     let below = foot_lines(height) + detail_lines(state, height);
-    let header_row = head_lines + strip_lines(state, size);
+    let header_row = head::lines(height) + lines_above(state, size);
     let first = header_row + 1;
     let rows = height.saturating_sub(below).saturating_sub(first);
-    Layout {
+    let mut layout = Layout {
         size,
         header_row,
         rows: (first, rows),
@@ -44,20 +41,28 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
             .into_iter()
             .map(|place| (place.from, place.to, place.shown.name()))
             .collect(),
-        last_of_help: if matches!(state.mode, Mode::Help(_)) { help::last(width, height) } else { 0 },
-        labels: foot::labels(width).into_iter().map(|label| (label.from, label.to, label.action)).collect(),
-    }
+        last_of_help: help::last(state, size),
+        labels: foot::labels(state, width)
+            .into_iter()
+            .map(|label| (label.from, label.to, label.action))
+            .collect(),
+        menu: dialog::menu_place(state, size),
+        ..Layout::default()
+    };
+    head::places(state, &mut layout);
+    layout
 }
 
-fn most_head_lines(height: u16) -> usize {
-    let below = if height < LEAST_HEIGHT_WITH_WHOLE_HEAD { 2 } else { 1 };
-    usize::from(height * 2 / 5).saturating_sub(below).max(1)
+/// Lines between head and table: what is to be said of the past, and those of the view of states.
+fn lines_above(state: &State, (width, height): (u16, u16)) -> u16 {
+    let note = (head::note(state, width.into()).len() as u16).min(height / 3);
+    let has_blocked = || state.view() == View::States && states::blocked(state, width).is_some();
+    note + if has_legend(state, height) { 1 + u16::from(has_blocked()) } else { 0 }
 }
 
-/// The time line is below the head.
-fn strip_lines(state: &State, (width, height): (u16, u16)) -> u16 {
-    let strip = state.strip.as_ref().filter(|_| height >= LEAST_HEIGHT_WITH_STRIP);
-    strip.map_or(0, |strip| strip::lines(strip, width).min(height / 3))
+fn has_legend(state: &State, height: u16) -> bool {
+    let has_words = state.view() == View::States || state.account.is_some();
+    has_words && state.frame.is_some() && height >= LEAST_HEIGHT_WITH_HISTORY
 }
 
 fn foot_lines(height: u16) -> u16 {
@@ -74,10 +79,46 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
     if area.width == 0 || area.height == 0 {
         return None;
     }
-    head::draw(state, look, buffer, most_head_lines(area.height));
-    let strip_lines = strip_lines(state, (area.width, area.height));
-    if let Some(strip) = state.strip.as_ref().filter(|_| strip_lines > 0) {
-        strip::draw(strip, look, buffer, state.layout.header_row - strip_lines);
+    head::draw(state, look, buffer);
+    if state.missing().is_some() {
+        draw_missing(state, look, buffer);
+    } else {
+        draw_table(state, look, buffer);
+    }
+    match &state.mode {
+        Mode::Table => foot::draw_labels(state, look, buffer),
+        Mode::Prompt(prompt) => return Some(dialog::draw_prompt(state, prompt, look, buffer)),
+        Mode::Menu(menu) => {
+            foot::draw_labels(state, look, buffer);
+            dialog::draw_menu(menu, look, buffer);
+        }
+        Mode::Help(help) => help::draw(state, help, look, buffer),
+    }
+    None
+}
+
+fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
+    let area = buffer.area;
+    let above = lines_above(state, (area.width, area.height));
+    let mut row = state.layout.header_row - above;
+    for line in head::note(state, area.width.into()) {
+        if row < state.layout.header_row {
+            canvas::write(buffer, 0, row, &line, look.theme.header);
+            row += 1;
+        }
+    }
+    if let Some(frame) = state.frame.as_ref().filter(|_| has_legend(state, area.height)) {
+        if let Some(view) = state.account {
+            let parts = view.legend().iter().zip(0..);
+            let pieces = parts.map(|(part, rank)| (rank, (*part).to_owned(), look.theme.label));
+            let pieces = pieces::fitting(pieces.collect(), area.width.into());
+            pieces::draw_pieces(&pieces, buffer, 0, row);
+        } else {
+            states::draw_legend(frame, look, buffer, row);
+            if let Some(blocked) = states::blocked(state, area.width) {
+                canvas::write(buffer, 0, row + 1, &blocked, look.theme.error);
+            }
+        }
     }
     table::draw(state, look, buffer);
     let detail = detail_lines(state, area.height);
@@ -88,16 +129,46 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
     if foot_lines(area.height) > 1 {
         foot::draw_history(state, look, buffer, area.height - 2);
     }
-    match &state.mode {
-        Mode::Table => foot::draw_labels(state, look, buffer),
-        Mode::Prompt(prompt) => return Some(dialog::draw_prompt(prompt, look, buffer)),
-        Mode::Menu(menu) => {
-            foot::draw_labels(state, look, buffer);
-            dialog::draw_menu(menu, look, buffer);
+}
+
+/// A view whose account was not kept in the interval: what it shows, and when it will.
+fn draw_missing(state: &State, look: &Look, buffer: &mut Buffer) {
+    let Some((view, (account, shows))) = state.missing().and_then(|view| Some((view, view.account()?)))
+    else {
+        return;
+    };
+    let first = head::lines(buffer.area.height) + 1;
+    let is_of_ledger = state.frame.as_ref().is_none_or(|frame| frame.interval.source.is_of_ledger());
+    let why = if state.strip.is_some() {
+        format!("The account `{account}` was not kept in this interval.")
+    } else if is_of_ledger {
+        format!(
+            "The ledger keeps the account `{account}` from now on, as long as this view is shown. It is here in a moment."
+        )
+    } else {
+        format!(
+            "Only the ledger and the service keep the account `{account}`. Run this as root, or start the service."
+        )
+    };
+    let sentences = [
+        (format!("{}: {shows}", view.name()), look.theme.group),
+        (why, look.theme.text),
+        (format!("To keep it in every view, and in recordings: ptop --with {account}"), look.theme.label),
+        (
+            format!("For the service: accounts = [\"{account}\"] in its configuration, below [ledger]"),
+            look.theme.label,
+        ),
+        ("1 goes back to the processes".to_owned(), look.theme.label),
+    ];
+    let width = usize::from(buffer.area.width.saturating_sub(4));
+    let mut row = first;
+    for (sentence, style) in sentences {
+        for line in cpuledger_view::layout::wrap(&sentence, width) {
+            canvas::write(buffer, 2, row, &line, style);
+            row += 1;
         }
-        Mode::Help(top) => help::draw(*top, look, buffer),
+        row += 1;
     }
-    None
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ pub fn of_tree(path: &str) -> PathBuf {
 pub fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("c-library");
+        // As below target/release, from where they are installed.
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("c-library/c");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
         for name in ["libcpuledger_c", "libcpuledger_c_ledger"] {

@@ -116,16 +116,19 @@ fn sanitizers_and_valgrind_find_nothing() {
 fn symbols_and_layouts_stay() {
     abi::assert_kept("layout-x86_64.txt", &abi::layout());
     abi::assert_kept("libcpuledger.txt", &abi::symbols("cpuledger"));
-    abi::assert_kept("libcpuledger-ledger.txt", &abi::symbols("cpuledger-ledger"));
+    let symbols = abi::symbols("cpuledger-ledger");
+    abi::assert_kept("libcpuledger-ledger.txt", &symbols);
+    abi::assert_interface_kept(symbols.lines().count());
 }
 
 #[test]
 fn what_is_installed_is_found_by_pkg_config_and_removed_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let install = |option: &[&str]| {
-        let mut command = Command::new(of_tree("scripts/install-c"));
-        command.args(option).arg(libraries()).env("DESTDIR", folder.path()).env("PREFIX", "/usr");
-        run(command.env_remove("LIBDIR"))
+        let mut command = Command::new(of_tree("scripts/install"));
+        command.args(option).arg(libraries().with_file_name("cpuledger"));
+        command.env("DESTDIR", folder.path()).env("PREFIX", "/usr").env_remove("LIBDIR");
+        run(command.env("PACKAGES", "libcpuledger0 libcpuledger-dev"))
     };
     install(&[]);
     let pkg_config = |options: &[&str]| {

@@ -38,11 +38,21 @@ impl Cgroup {
         Cgroup { path: at, made }
     }
 
-    /// Starts a command that begins in it.
+    /// Starts a command that begins in it, and waits until it is in it.
     pub fn spawn(&self, words: &[&str]) -> Child {
         let script = "echo 0 > \"$1/cgroup.procs\" && shift && exec \"$@\"";
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh"]).arg(&self.path).args(words).spawn().expect("sh runs")
+        let child = command.args(["-c", script, "sh"]).arg(&self.path).args(words).spawn().expect("sh runs");
+        let (begin, pid) = (Instant::now(), child.id().to_string());
+        let is_in = || {
+            fs::read_to_string(self.path.join("cgroup.procs"))
+                .is_ok_and(|pids| pids.lines().any(|line| line == pid))
+        };
+        while !is_in() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "{pid} does not join {}", self.path.display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child
     }
 }
 

@@ -1,3 +1,4 @@
+#![allow(dead_code)] // each test has its own part of it
 //! A reader of the service that does no harm, and what it sees.
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpuledger_load::with_net;
 
@@ -63,6 +63,21 @@ impl Metrics {
             self.ask(&format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {scraper}"));
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         Samples::parse(&String::from_utf8(body).expect("UTF-8"))
+    }
+
+    /// Likewise, when it has an interval that began after this call.
+    pub fn scrape_later(&self, scraper: &str) -> Samples {
+        let intervals = |samples: &Samples| samples.sum("cpuledger_intervals_total", "") / 1_000_000_000;
+        let (first, begin) = (intervals(&self.scrape(scraper)), Instant::now());
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let samples = self.scrape(scraper);
+            // The next may have begun before, and the service may not have told one that has ended.
+            if intervals(&samples) >= first + 3 {
+                return samples;
+            }
+            assert!(begin.elapsed() < TIMEOUT, "there are no intervals");
+        }
     }
 }
 

@@ -171,7 +171,7 @@ impl Published {
         let published = Published { intervals: Arc::default(), is_over: Arc::default() };
         let (intervals, is_over) = (Arc::clone(&published.intervals), Arc::clone(&published.is_over));
         let mut client = Client::connect(socket, TIMEOUT).expect("it answers");
-        let asked = Subscribe { interval_ns: None, audience: None };
+        let asked = Subscribe::default();
         let (_, mut reader) = client.subscribe(&asked).expect("a ring");
         thread::spawn(move || {
             let (mut bytes, mut frame) = (Vec::new(), Frame::new());

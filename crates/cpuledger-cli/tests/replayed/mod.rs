@@ -73,6 +73,6 @@ pub fn record(folder: &Path) {
 
 /// Waits until the interval that ends at this time is shown, and all of the time line.
 pub fn at(terminal: &Terminal, time: &str) -> String {
-    let line = format!("\n2023-11-14 {time} ");
-    terminal.wait(|text| text.contains(&line))
+    let words = format!("2023-11-14 {time}");
+    terminal.wait(|text| text.lines().take(4).any(|line| line.contains(&words)))
 }

@@ -192,6 +192,8 @@ pub enum TableCell {
     Value,
     /// The figure, a size.
     Size,
+    /// The figure, bytes of the interval, by second.
+    Rate,
     /// The figure, a time, in percent of the interval.
     Share,
     /// The figure, a time, in percent of the time that the row was alive: of all its threads. Of the interval, where that is not known.
@@ -208,6 +210,8 @@ pub enum TableCell {
     Command,
     /// Self, exited threads and exited children as a bar.
     Parts,
+    /// The share of a CPU in each of the last intervals.
+    History,
     /// CPU time of the subtree, in percent of the interval.
     Subtree,
     /// Unit of systemd.
@@ -223,7 +227,7 @@ pub enum TableCell {
 impl TableCell {
     /// Whether rows can be sorted by it.
     pub fn has_order(self) -> bool {
-        !matches!(self, TableCell::Parts | TableCell::Subtree) && self.name().is_none()
+        !matches!(self, TableCell::Parts | TableCell::History | TableCell::Subtree) && self.name().is_none()
     }
 
     /// The name of a cgroup that it shows.

@@ -120,6 +120,10 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
+        in_table: in_table!(53 "HISTORY" right 10 rank 7 History; "Share of a CPU in each of the last intervals, the newest at the right."),
+        ..Column::NOWHERE
+    },
+    Column {
         in_table: in_table!(21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree."),
         ..Column::NOWHERE
     },

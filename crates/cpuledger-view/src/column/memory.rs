@@ -13,7 +13,7 @@ columns! {
         |r, c| cell::unsigned(c, r.task.vsize_bytes / 1024); number!(vsize_bytes);
         "Virtual memory in KiB." => {
             figure: Some(Figure::Field(Field::Vsize)),
-            in_table: in_table!(4 "VIRT" right 7 rank 9 Size; "Virtual memory."),
+            in_table: in_table!(4 "VIRT" right 7 rank 10 Size; "Virtual memory."),
             procps: &[total(21, "VIRT", Field::Vsize)],
             order_letter: Some('v'),
             aix: Some(('z', "vsz")),
@@ -65,12 +65,14 @@ columns! {
         |r, c| cell::unsigned(c, r.task.read_bytes); number!(read_bytes);
         "Bytes read from block devices." => {
             figure: Some(Figure::Field(Field::ReadBytes)),
+            in_table: in_table!(51 "READ/s" right 7 rank 8 Rate sums; "Bytes read from block devices, per second of the interval."),
             procps: &[total(34, "ioR", Field::ReadBytes)],
         }
     "wbytes" "WBYTES"; 5 Right Push Task; [WriteBytes] [];
         |r, c| cell::unsigned(c, r.task.write_bytes); number!(write_bytes);
         "Bytes written to block devices." => {
             figure: Some(Figure::Field(Field::WriteBytes)),
+            in_table: in_table!(52 "WRITE/s" right 7 rank 8 Rate sums; "Bytes written to block devices, per second of the interval."),
             procps: &[total(35, "ioW", Field::WriteBytes)],
         }
     "wcbytes" "WCBYTES"; 5 Right Push Task; [CancelledWriteBytes] [];

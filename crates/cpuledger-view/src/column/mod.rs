@@ -41,11 +41,14 @@ use cpuledger_model::field::{FIELDS, FieldInfo};
 
 #[macro_use]
 mod entry;
+mod blame;
 mod dashes;
+mod disk;
 mod files;
 mod identity;
 mod interval;
 mod memory;
+mod network;
 mod owner;
 mod state;
 mod states;
@@ -56,12 +59,15 @@ pub use entry::{
 };
 
 /// Every column but the plain fields, by topic.
-static TOPICS: [&[Column]; 9] = [
+static TOPICS: [&[Column]; 12] = [
     identity::COLUMNS,
     owner::COLUMNS,
     state::COLUMNS,
     time::COLUMNS,
     memory::COLUMNS,
+    network::COLUMNS,
+    blame::COLUMNS,
+    disk::COLUMNS,
     files::COLUMNS,
     dashes::COLUMNS,
     states::COLUMNS,

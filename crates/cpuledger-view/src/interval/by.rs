@@ -121,6 +121,7 @@ impl Writer {
             self.append_cell(SHARE_WIDTH, false);
             let context = CellContext {
                 length_ns,
+                interval_ns: length_ns,
                 users: &page.around.users,
                 memory_total_bytes: None,
                 has_arguments: false,
@@ -128,6 +129,7 @@ impl Writer {
                 is_task: false,
                 subtree_ns: None,
                 named: None,
+                has_units: false,
                 is_exact: false,
             };
             self.append_cells(columns, &sum.total, &context);

@@ -19,8 +19,10 @@ use cpuledger_proc::escape::append_escaped;
 /// What the cells of a row are written with.
 #[derive(Debug, Clone, Copy)]
 pub struct CellContext<'a> {
-    /// What 100 % of one CPU are.
+    /// What 100 % of one CPU are; of the machine, where shares are of that.
     pub length_ns: u64,
+    /// The length of the interval.
+    pub interval_ns: u64,
     /// Names of users.
     pub users: &'a Names,
     /// Memory of the machine; `None`: not known.
@@ -35,6 +37,8 @@ pub struct CellContext<'a> {
     pub subtree_ns: Option<u64>,
     /// What cgroups are called, where that was looked up.
     pub named: Option<&'a Named>,
+    /// Sizes have a unit, KiB too.
+    pub has_units: bool,
     /// Figures are told to the nanosecond and to the byte, as in JSON.
     pub is_exact: bool,
 }
@@ -151,7 +155,19 @@ impl TableColumn {
             TableCell::Id | TableCell::Pid => signed(cell, task.pid.0),
             TableCell::Value => append_value(cell, self.value(row)),
             TableCell::Size => match self.value(row) {
+                Value::Unsigned(bytes) if context.has_units && !context.is_exact => append_size(cell, bytes),
                 Value::Unsigned(bytes) if !context.is_exact => append_bytes(cell, bytes, declared.width),
+                value => append_value(cell, value),
+            },
+            TableCell::Rate => match self.value(row) {
+                Value::Unsigned(bytes) if !context.is_exact => {
+                    let a_second = per_second(bytes, context.interval_ns);
+                    if context.has_units {
+                        append_size(cell, a_second);
+                    } else {
+                        append_bytes(cell, a_second, declared.width);
+                    }
+                }
                 value => append_value(cell, value),
             },
             TableCell::Share => append_share(cell, context, number(self.value(row)), context.length_ns),
@@ -171,7 +187,7 @@ impl TableColumn {
                 Some(time_ns) => append_time(cell, time_ns),
             },
             TableCell::Command => append_command(cell, task, context),
-            TableCell::Parts => {} // a bar is drawn, not written
+            TableCell::Parts | TableCell::History => {} // a picture is drawn, not written
             TableCell::Subtree => append_share(cell, context, context.subtree_ns, context.length_ns),
             TableCell::Unit | TableCell::Container | TableCell::Pod | TableCell::Image => {
                 append_named(cell, task, context, declared.cell);
@@ -247,6 +263,12 @@ fn append_share(cell: &mut Vec<u8>, context: &CellContext<'_>, part_ns: Option<u
     }
 }
 
+/// What that is in a second, rounded down.
+fn per_second(number: u64, length_ns: u64) -> u64 {
+    let in_second = u128::from(number) * 1_000_000_000 / u128::from(length_ns.max(1));
+    u64::try_from(in_second).unwrap_or(u64::MAX)
+}
+
 /// Thousandths of a whole, rounded down.
 pub fn per_mille(part: u64, whole: u64) -> u64 {
     (u128::from(part) * 1000 / u128::from(whole.max(1))) as u64
@@ -302,6 +324,34 @@ pub fn append_bytes_from(cell: &mut Vec<u8>, bytes: u64, width: usize, least_uni
     }
 }
 
+/// A size with its unit: `512B`, `1.2K`, `34.5M`.
+pub fn append_size(cell: &mut Vec<u8>, bytes: u64) {
+    let mut power = 0;
+    while power < 5 && bytes >> (10 * power) >= 1024 {
+        power += 1;
+    }
+    match power {
+        0 => unsigned(cell, bytes),
+        _ => append_decimals(cell, ((u128::from(bytes) * 10) >> (10 * power)) as u64, 1),
+    }
+    cell.push(b"BKMGTP"[power]);
+}
+
+/// A time with the unit that suits it: `950 ns`, `1.2 ms`, `3.4 s`.
+pub fn append_duration(cell: &mut Vec<u8>, ns: u64) {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, " s"), (1_000_000, " ms"), (1_000, " µs")];
+    match UNITS.iter().find(|(unit, _)| ns >= *unit) {
+        None => {
+            unsigned(cell, ns);
+            cell.extend_from_slice(b" ns");
+        }
+        Some((unit, name)) => {
+            append_decimals(cell, ns / (unit / 10), 1);
+            cell.extend_from_slice(name.as_bytes());
+        }
+    }
+}
+
 /// Minutes, seconds and hundredths; from 1,000 minutes on without hundredths, for which there is no room.
 pub fn append_time(cell: &mut Vec<u8>, time_ns: u64) {
     let hundredths = time_ns / 10_000_000;
@@ -336,6 +386,26 @@ mod tests {
                 column.name()
             );
         }
+    }
+
+    #[test]
+    fn what_is_told_by_second_is_so_in_any_interval() {
+        assert_eq!(per_second(3_000, 3_000_000_000), 1_000);
+        assert_eq!(per_second(1, 100_000_000), 10);
+        assert_eq!((per_second(7, 0), per_second(u64::MAX, 1)), (7_000_000_000, u64::MAX));
+    }
+
+    #[test]
+    fn sizes_and_times_have_the_unit_that_fits() {
+        let written = |append: fn(&mut Vec<u8>, u64), number| {
+            let mut cell = Vec::new();
+            append(&mut cell, number);
+            String::from_utf8(cell).expect("UTF-8")
+        };
+        let sizes = [0, 1023, 1024, 1_258_291, u64::MAX].map(|bytes| written(append_size, bytes));
+        assert_eq!(sizes, ["0B", "1023B", "1.0K", "1.1M", "16383.9P"]);
+        let times = [0, 999, 1_000, 1_299_999, 61_000_000_000].map(|ns| written(append_duration, ns));
+        assert_eq!(times, ["0 ns", "999 ns", "1.0 µs", "1.2 ms", "61.0 s"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::column::{append_bytes, append_per_mille, append_time};
 use super::*;
 use crate::group::MOST_NAMES;
+use crate::key::Beside;
 use cpuledger_model::Boottime;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::FieldSet;
@@ -73,6 +74,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         blocked: &[],
         boot_id: None,
         named: None,
+        beside: Beside::default(),
     };
     let page = Page {
         time_of_day: "12:00:01",
@@ -83,6 +85,8 @@ fn page_of(interval: &Interval, width: usize) -> String {
         has_states: false,
         has_parts: false,
         groups: None,
+        columns: &[],
+        named: None,
     };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
@@ -149,13 +153,13 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         ),
         "{told}"
     );
-    let losses = text_of(|text| Writer::default().append_losses(text, &interval));
+    let losses = text_of(|text| assert!(Writer::default().append_losses(text, &interval)));
     assert!(
         losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
         "{losses}"
     );
     let wrong = Interval { capacity_ns: 1_500_000_001, ..interval.clone() };
-    let losses = text_of(|text| Writer::default().append_losses(text, &wrong));
+    let losses = text_of(|text| assert!(Writer::default().append_losses(text, &wrong)));
     assert!(
         losses.starts_with(
             "Out of balance, which is an error of cpuledger: the capacity is 1 ns more than what was booked of it. Not exact: 300 ns"

@@ -103,12 +103,13 @@ impl Node {
         }
     }
 
-    pub(super) fn needs_arguments(&self) -> bool {
+    /// Whether any condition looks at such a thing.
+    pub(super) fn looks_at(&self, is_such: fn(What) -> bool) -> bool {
         match self {
-            Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(Node::needs_arguments),
-            Node::Not(node) => node.needs_arguments(),
-            Node::Is(condition) => matches!(condition.what, What::Arguments),
-            Node::Word(_) => true,
+            Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(|node| node.looks_at(is_such)),
+            Node::Not(node) => node.looks_at(is_such),
+            Node::Is(condition) => is_such(condition.what),
+            Node::Word(_) => is_such(What::Arguments),
         }
     }
 

@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         }
         let Some(what) = what(name) else {
             self.at = begin;
-            let near = did_you_mean("", name, names(), "the manual (man/ptop.1) lists the names");
+            let near = did_you_mean("", name, names(), &valid_names());
             return Err(self.error(format!("unknown name `{}`{near}", name.escape_debug())));
         };
         let at = self.at;
@@ -321,6 +321,12 @@ fn names() -> impl Iterator<Item = &'static str> {
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
     let named = NameKey::ALL.iter().map(|name| name.name());
     aliases().map(|(alias, _)| alias).chain(keys).chain(named)
+}
+
+/// The end of a sentence about a name that is near none: the short names, and where the others are.
+fn valid_names() -> String {
+    let short: Vec<&str> = aliases().map(|(alias, _)| alias).collect();
+    format!("use {}, a column header or a JSON key (man/ptop.1 lists all)", short.join(", "))
 }
 
 fn is_text(what: What) -> bool {

@@ -1,80 +1,10 @@
 //! What a report is about, and what things in it are called.
 
-use cpuledger_proc::escape::{append_escaped, escaped};
+use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Gap, Loss};
-use cpuledger_report::{Amounts, Difference, Dimension, Name, Report};
-use rustc_hash::FxHashMap;
+use cpuledger_report::{Amounts, Difference, Dimension, Labels, Name, Report};
 
-/// What the rows of a report are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct By {
-    /// What they are put together by.
-    pub dimension: Dimension,
-    /// As in `--by`, and in JSON.
-    pub name: &'static str,
-    /// Above the column.
-    pub header: &'static str,
-    /// Of several.
-    pub plural: &'static str,
-}
-
-/// What a report is made by.
-pub const BY: [By; 9] = [
-    By { dimension: Dimension::Command, name: "command", header: "COMMAND", plural: "commands" },
-    By { dimension: Dimension::User, name: "user", header: "USER", plural: "users" },
-    By { dimension: Dimension::Cgroup, name: "cgroup", header: "CGROUP", plural: "cgroups" },
-    By { dimension: Dimension::Process, name: "process", header: "PROCESS", plural: "processes" },
-    By { dimension: Dimension::Ancestor, name: "ancestor", header: "ANCESTRY", plural: "branches" },
-    By { dimension: Dimension::Unit, name: "unit", header: "UNIT", plural: "units" },
-    By { dimension: Dimension::Container, name: "container", header: "CONTAINER", plural: "containers" },
-    By { dimension: Dimension::Pod, name: "pod", header: "POD", plural: "pods" },
-    By { dimension: Dimension::Image, name: "image", header: "IMAGE", plural: "images" },
-];
-
-/// Names of what has a number in frames.
-#[derive(Debug, Clone, Default)]
-pub struct Labels {
-    /// Users.
-    pub users: FxHashMap<u64, Vec<u8>>,
-    /// Paths of cgroups.
-    pub cgroups: FxHashMap<u64, Vec<u8>>,
-}
-
-/// The words for what has no name of that kind.
-pub(crate) const WITHOUT: &str = "(none)";
-
-impl Labels {
-    /// The words for a name: one line without controls.
-    pub fn label(&self, name: &Name) -> String {
-        let mut label = Vec::new();
-        match name {
-            Name::Unknown => label.push(b'-'),
-            Name::Without => label.extend_from_slice(WITHOUT.as_bytes()),
-            Name::Text(text) => append_escaped(&mut label, text),
-            Name::User(uid) => match self.users.get(uid) {
-                Some(user) => append_escaped(&mut label, user),
-                None => label.extend_from_slice(uid.to_string().as_bytes()),
-            },
-            Name::Cgroup(id) => match self.cgroups.get(id) {
-                Some(path) => append_escaped(&mut label, path),
-                None => label.extend_from_slice(format!("cgroup {id}").as_bytes()),
-            },
-            Name::Process { pid, comm, .. } => {
-                match comm {
-                    Some(comm) => append_escaped(&mut label, comm),
-                    None => label.push(b'-'),
-                }
-                label.extend_from_slice(format!("[{pid}]").as_bytes());
-            }
-            // The ancestors are told by the rows above it.
-            Name::Path(path) => match path.last() {
-                Some(Some(comm)) => append_escaped(&mut label, comm),
-                _ => label.push(b'-'),
-            },
-        }
-        String::from_utf8_lossy(&label).into_owned()
-    }
-}
+use super::column::Column;
 
 /// What a report is about, beside its figures.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +33,9 @@ pub struct Document<'a> {
     /// What it is about.
     pub about: &'a About,
     /// What the rows are of.
-    pub by: By,
+    pub by: Dimension,
+    /// What is told of each row; nothing: all in JSON and CSV, and the usual in text.
+    pub columns: &'a [&'static Column],
     /// The figures.
     pub report: &'a Report,
     /// What things are called.
@@ -235,6 +167,19 @@ impl Document<'_> {
             rests.push(("untold", "idle, or not known to the source", balance.untold_ns));
         }
         rests
+    }
+
+    /// A row's name in one line. A branch has all its ancestors before it.
+    pub(super) fn label(&self, name: &Name) -> String {
+        match name {
+            Name::Path(path) => {
+                let names = path
+                    .iter()
+                    .map(|comm| comm.as_ref().map_or(Name::Unknown, |comm| Name::Text(comm.clone())));
+                names.map(|name| self.labels.label(&name)).collect::<Vec<_>>().join(" > ")
+            }
+            other => self.labels.label(other),
+        }
     }
 
     /// What all rows used together.

@@ -1,9 +1,10 @@
 //! A report as one line of JSON: schema `cpuledger.report/1`.
 
 use cpuledger_model::field::Value;
-use cpuledger_report::{Amounts, Balance, Name};
+use cpuledger_report::{Amounts, Balance, Labels, Name};
 
-use super::document::{Comparison, Document, Labels};
+use super::column::{Column, figures};
+use super::document::{Comparison, Document};
 use crate::json::{append_key, append_member, close};
 use crate::member::known;
 
@@ -29,14 +30,14 @@ pub fn append_report(line: &mut Vec<u8>, document: &Document<'_>) {
     for row in &document.report.rows {
         line.push(b'{');
         append_name(line, &row.name, document.labels);
-        append_amounts(line, &row.amounts);
+        append_amounts(line, document.columns, &row.amounts);
         close(line, b'}');
     }
     close(line, b']');
     append_key(line, "other");
     line.push(b'{');
     append_member(line, "names", Value::Unsigned(document.report.other_names));
-    append_amounts(line, &document.report.other);
+    append_amounts(line, document.columns, &document.report.other);
     close(line, b'}');
     append_missing(line, document);
     end(line);
@@ -64,7 +65,7 @@ pub fn append_comparison(line: &mut Vec<u8>, comparison: &Comparison<'_>) {
         for (key, amounts) in [("before", &row.before), ("after", &row.after)] {
             append_key(line, key);
             line.push(b'{');
-            append_amounts(line, amounts);
+            append_amounts(line, comparison.after.columns, amounts);
             close(line, b'}');
         }
         close(line, b'}');
@@ -80,7 +81,7 @@ fn append_head(line: &mut Vec<u8>, document: &Document<'_>) {
     for (key, value) in [
         ("recording", Value::Bytes(about.recording.as_bytes())),
         ("host", host),
-        ("by", Value::Bytes(document.by.name.as_bytes())),
+        ("by", Value::Bytes(document.by.name().as_bytes())),
         ("tier_ns", Value::Unsigned(about.tier_ns)),
         ("since_realtime_ns", known(about.since_ns)),
         ("until_realtime_ns", known(about.until_ns)),
@@ -166,27 +167,8 @@ fn append_name(line: &mut Vec<u8>, name: &Name, labels: &Labels) {
     }
 }
 
-/// How many figures a row has.
-pub(super) const FIGURES: usize = 10;
-
-/// Names and values of what a row adds up.
-pub(super) fn figures(amounts: &Amounts) -> [(&'static str, Option<u64>); FIGURES] {
-    [
-        ("self_ns", Some(amounts.self_ns)),
-        ("inherited_ns", Some(amounts.inherited_ns)),
-        ("unidentified_ns", Some(amounts.unidentified_ns)),
-        ("waiting_ns", amounts.waiting_ns),
-        ("stolen_ns", amounts.stolen_ns),
-        ("inherited_stolen_ns", amounts.inherited_stolen_ns),
-        ("minor_faults", amounts.minor_faults),
-        ("major_faults", amounts.major_faults),
-        ("births", Some(amounts.births)),
-        ("deaths", Some(amounts.deaths)),
-    ]
-}
-
-fn append_amounts(line: &mut Vec<u8>, amounts: &Amounts) {
-    for (key, value) in figures(amounts) {
+fn append_amounts(line: &mut Vec<u8>, columns: &[&'static Column], amounts: &Amounts) {
+    for (key, value) in figures(columns, amounts) {
         append_member(line, key, known(value));
     }
 }

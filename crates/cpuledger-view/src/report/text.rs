@@ -3,34 +3,67 @@
 use cpuledger_proc::count::count_of;
 use cpuledger_report::Amounts;
 
+use super::column::{Column, Form};
 use super::document::{Comparison, Document};
 use crate::group::OTHER_NAMES;
+use crate::interval::column::append_size;
 
 /// Appends the report. Lines are as long as their names.
 pub fn append_report(text: &mut String, document: &Document<'_>) {
     append_head(text, document);
-    let capacity_ns = document.report.balance.capacity_ns;
-    text.push_str(&format!(
-        "\n{:>12} {:>6} {:>12} {:>11} {:>10} {:>9} {:>7} {:>7} {:>7}  {}\n",
-        "SELF", "%CAP", "INHERITED", "WAIT", "STOLEN", "MINFLT", "MAJFLT", "BORN", "DIED", document.by.header
-    ));
-    for row in &document.report.rows {
-        let indent = "  ".repeat(row.depth);
-        let label = document.labels.label(&row.name);
-        append_line(text, &row.amounts, capacity_ns, &format!("{indent}{label}"));
-    }
     let report = document.report;
+    let usual;
+    let columns = if document.columns.is_empty() {
+        usual = Column::usual(document.total().traffic[0].is_some());
+        &usual
+    } else {
+        document.columns
+    };
+    text.push('\n');
+    append_line(text, columns, |column| column.header.to_owned(), document.by.header());
+    let capacity_ns = report.balance.capacity_ns;
+    let figures = |amounts: Amounts| {
+        move |column: &Column| {
+            column.value(&amounts).map_or_else(dash, |value| cell(column, value, capacity_ns))
+        }
+    };
+    for row in &report.rows {
+        append_line(text, columns, figures(row.amounts), &document.label(&row.name));
+    }
     if report.other_names > 0 || report.other != Amounts::default() {
         let label = match report.other_names {
             0 => OTHER_NAMES.to_owned(),
-            names => format!("(other: {names} {})", document.by.plural),
+            names => format!("(other: {names} {})", document.by.plural()),
         };
-        append_line(text, &report.other, capacity_ns, &label);
+        append_line(text, columns, figures(report.other), &label);
     }
-    for (_, words, ns) in document.rests() {
-        append_rest(text, ns, capacity_ns, words);
+    let mut rest = |ns: u64, words: &str| {
+        let of_self = |column: &Column| match column.key {
+            "self_ns" => cell(column, ns, capacity_ns),
+            _ => String::new(),
+        };
+        append_line(text, columns, of_self, words);
+    };
+    document.rests().into_iter().for_each(|(_, words, ns)| rest(ns, words));
+    rest(capacity_ns, "= capacity of all CPUs");
+}
+
+/// A line of cells, and the name behind them.
+fn append_line(text: &mut String, columns: &[&Column], cell: impl Fn(&Column) -> String, label: &str) {
+    for (place, column) in columns.iter().enumerate() {
+        let blank = if place == 0 { "" } else { " " };
+        text.push_str(&format!("{blank}{:>width$}", cell(column), width = column.width));
     }
-    append_rest(text, capacity_ns, capacity_ns, "= capacity of all CPUs");
+    text.push_str(&format!("  {label}\n"));
+}
+
+fn cell(column: &Column, value: u64, capacity_ns: u64) -> String {
+    match column.form {
+        Form::Seconds => seconds(value),
+        Form::Share => percent(value, capacity_ns),
+        Form::Count => value.to_string(),
+        Form::Size => size(value),
+    }
 }
 
 fn append_head(text: &mut String, document: &Document<'_>) {
@@ -67,26 +100,6 @@ fn append_head(text: &mut String, document: &Document<'_>) {
     }
 }
 
-fn append_line(text: &mut String, amounts: &Amounts, capacity_ns: u64, label: &str) {
-    text.push_str(&format!(
-        "{:>12} {:>6} {:>12} {:>11} {:>10} {:>9} {:>7} {:>7} {:>7}  {label}\n",
-        seconds(amounts.self_ns),
-        percent(amounts.self_ns, capacity_ns),
-        seconds(amounts.inherited_ns),
-        amounts.waiting_ns.map_or_else(dash, seconds),
-        amounts.stolen_ns.map_or_else(dash, seconds),
-        amounts.minor_faults.map_or_else(dash, |count| count.to_string()),
-        amounts.major_faults.map_or_else(dash, |count| count.to_string()),
-        amounts.births,
-        amounts.deaths,
-    ));
-}
-
-fn append_rest(text: &mut String, ns: u64, capacity_ns: u64, words: &str) {
-    let places = 12 + 11 + 10 + 9 + 3 * 7 + 7;
-    text.push_str(&format!("{:>12} {:>6}{:places$}  {words}\n", seconds(ns), percent(ns, capacity_ns), ""));
-}
-
 /// Appends two spans side by side.
 pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
     let Comparison { before, after, rows } = comparison;
@@ -97,7 +110,12 @@ pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
     let (capacity_a, capacity_b) = (before.report.balance.capacity_ns, after.report.balance.capacity_ns);
     text.push_str(&format!(
         "\n{:>12} {:>6} {:>12} {:>6} {:>8}  {}\n",
-        "SELF A", "%CAP", "SELF B", "%CAP", "GROWTH", after.by.header
+        "SELF A",
+        "%CAP",
+        "SELF B",
+        "%CAP",
+        "GROWTH",
+        after.by.header()
     ));
     let mut line = |a: u64, b: u64, label: &str| {
         let growth = share(b, capacity_b) - share(a, capacity_a);
@@ -111,13 +129,20 @@ pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
         ));
     };
     for row in *rows {
-        let label = row.name.as_ref().map_or_else(|| OTHER_NAMES.to_owned(), |name| after.labels.label(name));
+        let label = row.name.as_ref().map_or_else(|| OTHER_NAMES.to_owned(), |name| after.label(name));
         line(row.before.self_ns, row.after.self_ns, &label);
     }
     for ((_, words, a), (_, _, b)) in before.rests().into_iter().zip(after.rests()) {
         line(a, b, words);
     }
     line(capacity_a, capacity_b, "= capacity of all CPUs");
+}
+
+/// With the unit that suits it, as `1.2K`.
+pub fn size(bytes: u64) -> String {
+    let mut cell = Vec::new();
+    append_size(&mut cell, bytes);
+    String::from_utf8_lossy(&cell).into_owned()
 }
 
 fn dash() -> String {

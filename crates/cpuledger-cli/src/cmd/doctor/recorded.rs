@@ -57,6 +57,12 @@ pub fn report(usable: bool) -> Report {
         auto: costs.as_ref().map(Costs::choice),
         costs,
         sources: SourceKind::ALL.map(source).into(),
+        accounts: vec![AccountReport {
+            account: "network",
+            possible: usable,
+            reason: "a reason of network".to_owned(),
+            kept_by_service: usable.then_some(true),
+        }],
     }
 }
 

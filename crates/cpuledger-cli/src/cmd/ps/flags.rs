@@ -55,7 +55,7 @@ pub enum Takes {
 }
 
 /// Examples of values, by their names.
-pub const EXAMPLES: [(&str, &str); 8] = [
+pub const EXAMPLES: [(&str, &str); 9] = [
     ("PIDS", "1,42"),
     ("USERS", "root,www-data"),
     ("GROUPS", "root,adm"),
@@ -64,6 +64,7 @@ pub const EXAMPLES: [(&str, &str); 8] = [
     ("TERMINALS", "tty1,pts/0"),
     ("NAMES", "sh,bash"),
     ("COLUMNS", "pid,comm"),
+    ("FILTER", "'cpu>5 user=www'"),
 ];
 
 /// One option.
@@ -167,6 +168,8 @@ flags! {
         "t" "" ["tty"] Value("TERMINALS"), "processes on these terminals; - means without a terminal" list!(TtyDevice);
         "" "t" [] Optional("TERMINALS"), "the same; without a list, on this terminal" bsd_terminals;
         "C" "" [] Value("NAMES"), "processes with these names" |options, value, _| options.list_comms(value);
+        "" "" ["filter"] Value("FILTER"), "those that match, as on the screen; of all processes, if nothing else selects (docs/ps.md)"
+            |options, value, _| options.set_filter(value);
     }
     Output {
         "o" "o" [] Value("COLUMNS"), "these columns; each is NAME, NAME:WIDTH or NAME=HEADER"

@@ -15,6 +15,7 @@ use cpuledger_view::layout::{Chosen, Part};
 use cpuledger_view::sort::sort;
 use cpuledger_view::tree::{self, Drawing};
 
+use super::matcher::{self, Matcher};
 use super::page::Page;
 use super::parallel;
 use super::plan::{Plan, Threads};
@@ -38,14 +39,11 @@ pub fn list(plan: &Plan) -> anyhow::Result<()> {
 
 /// The lines of rows that were read before, in the surroundings that `settle` makes.
 #[cfg(test)]
-pub fn lines_of(
-    plan: &Plan,
-    rows: &Snapshot,
-    settle: impl FnOnce(&mut Surroundings),
-) -> anyhow::Result<Vec<u8>> {
+pub fn lines_of(plan: &Plan, rows: &Snapshot, settle: impl Fn(&mut Surroundings)) -> anyhow::Result<Vec<u8>> {
     let listing = Listing::new(plan);
     let mut page = Page::new(plan);
     settle(page.around_mut());
+    listing.matcher.settle(&settle);
     let accepted =
         |rows: &[Task]| -> Vec<Task> { rows.iter().filter(|row| listing.accepts(row)).copied().collect() };
     match (plan.threads, plan.options.tree) {
@@ -60,11 +58,13 @@ pub fn lines_of(
 struct Listing<'a> {
     plan: &'a Plan,
     survivors: Survivors,
+    matcher: Matcher<'a>,
 }
 
 impl<'a> Listing<'a> {
     fn new(plan: &'a Plan) -> Listing<'a> {
-        Listing { plan, survivors: Survivors::new(fields(plan)) }
+        let matcher = Matcher::new(&plan.options.filter);
+        Listing { plan, survivors: Survivors::new(fields(plan)), matcher }
     }
 }
 
@@ -190,7 +190,7 @@ impl Listing<'_> {
     }
 
     fn accepts(&self, row: &Task) -> bool {
-        self.plan.selection.accepts(row, self.caller())
+        self.plan.selection.accepts_if(row, self.caller(), |row| self.matcher.matches(row))
     }
 
     /// With what `S` adds, which the order knows nothing of.
@@ -251,6 +251,7 @@ impl Listing<'_> {
 /// Everything that columns, order and selection look at.
 fn fields(plan: &Plan) -> FieldSet {
     let mut fields = plan.chosen().map(Chosen::fields).fold(plan.selection.fields(), FieldSet::union);
+    fields = fields.union(matcher::fields(&plan.options.filter));
     if plan.options.tree.is_some() {
         fields = fields.union(FieldSet::of(&[Field::Pid, Field::Ppid, Field::StartTime]));
     }

@@ -7,6 +7,7 @@ mod info;
 mod items;
 mod listing;
 mod macros;
+mod matcher;
 mod number;
 mod options;
 mod order;

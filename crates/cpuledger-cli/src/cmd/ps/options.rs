@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use cpuledger::{Field, SourceKind};
 use cpuledger_view::filter::Caller;
+use cpuledger_view::query::Query;
 use cpuledger_view::tree::Drawing;
 
 use super::items;
@@ -132,6 +133,8 @@ pub struct Options {
     pub listed: Vec<(Field, i64)>,
     /// Names that are listed: `-C`.
     pub comms: Vec<Vec<u8>>,
+    /// `--filter`.
+    pub filter: Query,
     /// `-q`.
     pub quick: Option<Vec<i32>>,
     /// `-f`.
@@ -251,6 +254,15 @@ impl Options {
         let pids: Result<Vec<i32>, String> =
             items::items(list)?.map(|item| items::positive(item, "pid")).collect();
         self.quick = Some(pids?);
+        Ok(())
+    }
+
+    /// Notes what rows must match.
+    pub fn set_filter(&mut self, text: &str) -> Result<(), String> {
+        if !self.filter.is_empty() {
+            return Err("`--filter` can be given only once; write all conditions in one".to_owned());
+        }
+        self.filter = Query::parse(text).map_err(|error| format!("`--filter`: {error}"))?;
         Ok(())
     }
 

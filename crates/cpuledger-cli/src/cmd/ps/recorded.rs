@@ -150,6 +150,19 @@ fn add_layouts(transcript: &mut Transcript, machine: &Machine) {
     for columns in ["pid= -o comm=", "pid= -o comm", "comm:3,s", "comm:4,pid", "uid,pid,s,comm"] {
         add(transcript, machine, &format!("--cols 100 -e -o {columns}"));
     }
+    add_filters(transcript, machine);
+}
+
+/// Rows that match, alone and beside other selections.
+fn add_filters(transcript: &mut Transcript, machine: &Machine) {
+    for line in [
+        "--filter cpu>0.1 -o pid,%cpu,comm",
+        "--filter user=root|rss>1M -o pid,user,rss,comm",
+        "-N --filter user=root -o pid,user,comm",
+        "-p 5000,5001 --filter comm~^m -o pid,comm",
+    ] {
+        add(transcript, machine, &format!("--cols 100 {line}"));
+    }
 }
 
 /// A name that JSON and CSV have to quote.

@@ -49,6 +49,7 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
         (_, (false, true)) if needs_g => Base::OwnNoSessionLeaders,
         (_, (false, true)) => Base::OwnEverywhere,
         _ if options.has_lists() && !is_simple => Base::Listed,
+        _ if !options.filter.is_empty() && !is_simple => Base::All,
         _ if options.is_bsd && needs_g => Base::OwnWithTerminalNoSessionLeaders,
         _ if options.is_bsd || is_simple => Base::OwnWithTerminal,
         _ => Base::Own,
@@ -84,6 +85,10 @@ mod tests {
             ("T", Base::Listed),
             ("-p 1 -a", Base::WithTerminalNoSessionLeaders),
             ("-p 1 g", Base::OwnWithTerminal),
+            ("--filter cpu>5", Base::All),
+            ("u --filter cpu>5", Base::All),
+            ("x --filter cpu>5", Base::OwnEverywhere),
+            ("-p 1 --filter cpu>5", Base::Listed),
         ] {
             assert_eq!(selected(line).expect(line).base, base, "{line:?}");
         }
@@ -121,6 +126,9 @@ mod tests {
             ("7,8", "not `7,8`"),
             ("+", "not `+`"),
             ("-a x", "cannot be combined with the BSD options"),
+            ("--filter cpu>x", "`--filter`: `x` is not a percentage"),
+            ("--filter foo>5", "unknown name `foo`; use cpu, "),
+            ("--filter cpu>5 --filter=pid>1", "only once"),
         ] {
             let sentence = selected(line).expect_err(line);
             assert!(sentence.contains(part), "{line:?}: {sentence}");

@@ -10,10 +10,11 @@ use std::process::{Child, Command, ExitStatus};
 
 use anyhow::Context;
 use cpuledger_program::exit::Failure;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+use nix::sys::resource::UsageWho;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::counted::Counted;
 
 /// The first argument of this program as a launcher; the next is the number of its socket, then comes the command.
 pub const LAUNCHER: &str = "run-launcher";
@@ -27,8 +28,8 @@ const NOT_EXECUTABLE: u8 = 126;
 pub struct Launched {
     child: Child,
     socket: UnixStream,
-    /// User and system time that the launcher has used: it is not the command's.
-    pub used_ns: [u64; 2],
+    /// What the launcher has used: it is not the command's.
+    pub used: Counted,
     /// It stays that of the child, whatever becomes of its pid.
     pub pidfd: OwnedFd,
 }
@@ -54,11 +55,11 @@ impl Launched {
         drop(theirs);
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).context("cannot watch a process")?;
-        let (mut user, mut system) = ([0; 8], [0; 8]);
-        let ready = socket.read_exact(&mut user).and_then(|()| socket.read_exact(&mut system));
-        ready.context("the launcher of the command has ended")?;
-        let used_ns = [user, system].map(u64::from_ne_bytes);
-        Ok(Launched { child, socket, used_ns, pidfd })
+        let mut used = Counted::default();
+        socket
+            .read_exact(bytemuck::bytes_of_mut(&mut used))
+            .context("the launcher of the command has ended")?;
+        Ok(Launched { child, socket, used, pidfd })
     }
 
     /// Lets the command begin.
@@ -81,17 +82,6 @@ impl Launched {
     }
 }
 
-/// User and system time of this process or of its children, by the kernel.
-///
-/// # Errors
-/// None that is known.
-pub fn used(of: UsageWho) -> nix::Result<[u64; 2]> {
-    let usage = getrusage(of)?;
-    let ns =
-        |time: TimeVal| time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_usec().cast_unsigned() * 1000;
-    Ok([usage.user_time(), usage.system_time()].map(ns))
-}
-
 /// The exit code of a shell for this end.
 pub fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -105,9 +95,7 @@ pub fn code_of(status: ExitStatus) -> u8 {
 pub fn launch(arguments: &[OsString]) -> anyhow::Result<()> {
     let [number, program, rest @ ..] = arguments else { return Err(misused()) };
     let mut socket = inherited(number).ok_or_else(misused)?;
-    let [user, system] = used(UsageWho::RUSAGE_SELF).unwrap_or_default();
-    socket.write_all(&user.to_ne_bytes())?;
-    socket.write_all(&system.to_ne_bytes())?;
+    socket.write_all(bytemuck::bytes_of(&Counted::of(UsageWho::RUSAGE_SELF).unwrap_or_default()))?;
     let mut go = [0];
     if socket.read(&mut go)? == 0 {
         return Err(Failure::OfCommand(NOT_EXECUTABLE).into());

@@ -5,7 +5,10 @@ use std::fmt::Write;
 use cpuledger_client::descent::{Sums, Tree};
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
+use cpuledger_view::report::text::size;
 use serde::Serialize;
+
+use super::counted::Counted;
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.run/1";
@@ -14,6 +17,7 @@ const SCHEMA: &str = "cpuledger.run/1";
 const MOST_LINES: usize = 10;
 
 /// What is told of a command.
+#[derive(Debug)]
 pub struct Account<'a> {
     /// Its words.
     pub command: &'a [String],
@@ -23,16 +27,17 @@ pub struct Account<'a> {
     pub source: &'a str,
     /// From its begin to its end.
     pub real_ns: u64,
-    /// By the kernel's counters.
-    pub user_ns: u64,
-    /// Likewise.
-    pub system_ns: u64,
+    /// By the kernel's counters: of the dead that were waited for; user and system time of what still runs, too.
+    pub counted: Counted,
+    /// The largest resident size of one process that was waited for; `None`: less than the launcher of the command had.
+    pub max_rss_bytes: Option<u64>,
     /// What it used.
-    pub tree: &'a Tree,
+    pub tree: Tree,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// The JSON of a command.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
     schema: &'static str,
     command: Vec<String>,
     exit_code: u8,
@@ -43,7 +48,16 @@ struct Document<'a> {
     system_ns: u64,
     unsplit_ns: u64,
     stolen_ns: u64,
-    waiting_ns: u64,
+    runqueue_wait_ns: u64,
+    blocked_ns: u64,
+    io_wait_ns: u64,
+    max_rss_bytes: Option<u64>,
+    minor_faults: u64,
+    major_faults: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    read_bytes: u64,
+    write_bytes: u64,
     unidentified_ns: u64,
     missed_switches: Option<u64>,
     hidden_cpu_ns: Option<u64>,
@@ -55,17 +69,17 @@ struct Document<'a> {
     still_running: Vec<Running<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Row<'a> {
     /// `None`: all names that are not told apart.
     name: Option<&'a str>,
     processes: u64,
     cpu_ns: u64,
-    waiting_ns: u64,
+    runqueue_wait_ns: u64,
     longest_ns: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Running<'a> {
     pid: i32,
     comm: &'a str,
@@ -80,24 +94,39 @@ impl Account<'_> {
 
     /// What the kernel has told of no process that was waited for.
     fn unsplit_ns(&self) -> u64 {
-        let told_ns = self.user_ns + self.system_ns + self.tree.stolen_ns;
+        let told_ns = self.counted.user_ns + self.counted.system_ns + self.tree.stolen_ns;
         self.tree.booked_ns.saturating_sub(told_ns)
     }
 
     /// One object.
     pub fn json(&self) -> String {
-        let document = Document {
+        // Numbers and texts are always JSON.
+        serde_json::to_string(&self.document()).unwrap_or_default() + "\n"
+    }
+
+    /// The members of that.
+    pub fn document(&self) -> Document<'_> {
+        Document {
             schema: SCHEMA,
             command: self.command.iter().map(|word| escaped(word.as_bytes())).collect(),
             exit_code: self.exit_code,
             source: self.source,
             real_ns: self.real_ns,
             cpu_ns: self.tree.booked_ns,
-            user_ns: self.user_ns,
-            system_ns: self.system_ns,
+            user_ns: self.counted.user_ns,
+            system_ns: self.counted.system_ns,
             unsplit_ns: self.unsplit_ns(),
             stolen_ns: self.tree.stolen_ns,
-            waiting_ns: self.tree.all.waiting_ns,
+            runqueue_wait_ns: self.tree.all.waiting_ns,
+            blocked_ns: self.tree.all.blocked_ns,
+            io_wait_ns: self.tree.all.io_wait_ns,
+            max_rss_bytes: self.max_rss_bytes,
+            minor_faults: self.counted.minor_faults,
+            major_faults: self.counted.major_faults,
+            voluntary_switches: self.counted.voluntary_switches,
+            involuntary_switches: self.counted.involuntary_switches,
+            read_bytes: self.counted.read_bytes,
+            write_bytes: self.counted.write_bytes,
             unidentified_ns: self.unidentified_ns(),
             missed_switches: self.tree.missed_switches,
             hidden_cpu_ns: self.tree.hidden_cpu_ns,
@@ -116,9 +145,7 @@ impl Account<'_> {
                     cpu_ns: member.used.cpu_ns,
                 })
                 .collect(),
-        };
-        // Numbers and texts are always JSON.
-        serde_json::to_string(&document).unwrap_or_default() + "\n"
+        }
     }
 
     /// Some lines. Users choose names of at most 15 bytes: longer words at their place are none.
@@ -131,8 +158,8 @@ impl Account<'_> {
         line("cpu", self.tree.booked_ns);
         // No more digits than are known. The point is below that of the others.
         let split = |name: &str, ns: u64| format!("{name:<9}{:>7} s\n", hundredths(ns));
-        text += &split("  user", self.user_ns);
-        text += &split("  system", self.system_ns);
+        text += &split("  user", self.counted.user_ns);
+        text += &split("  system", self.counted.system_ns);
         let mut line = |name: &str, ns: u64| {
             let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
         };
@@ -141,6 +168,9 @@ impl Account<'_> {
             line("  unsplit", self.unsplit_ns());
         }
         line("waiting", self.tree.all.waiting_ns);
+        line("blocked", self.tree.all.blocked_ns);
+        line("  by I/O", self.tree.all.io_wait_ns);
+        self.append_counted(&mut text);
         let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  COMMAND");
         self.append_table(&mut text, &rows(&self.tree.sums.by_name));
         if self.unidentified_ns() > 0 {
@@ -170,6 +200,18 @@ impl Account<'_> {
         }
         self.append_notes(&mut text);
         text
+    }
+
+    /// What the kernel has counted of what was waited for.
+    fn append_counted(&self, text: &mut String) {
+        let Counted { minor_faults, major_faults, voluntary_switches, involuntary_switches, .. } =
+            self.counted;
+        let largest = self.max_rss_bytes.map_or_else(|| "less than cpuledger's own".to_owned(), size);
+        let [read, written] = [self.counted.read_bytes, self.counted.write_bytes].map(size);
+        let _ = writeln!(text, "max RSS  {largest}");
+        let _ = writeln!(text, "faults   {minor_faults} without I/O, {major_faults} with I/O");
+        let _ = writeln!(text, "switches {voluntary_switches} to wait, {involuntary_switches} preempted");
+        let _ = writeln!(text, "disk     {read} read, {written} written");
     }
 
     /// What may be with the wrong process.
@@ -230,7 +272,7 @@ fn rows(sums: &Sums) -> Vec<Row<'_>> {
             name: name.as_deref(),
             processes: used.processes,
             cpu_ns: used.cpu_ns,
-            waiting_ns: used.waiting_ns,
+            runqueue_wait_ns: used.waiting_ns,
             longest_ns: used.longest_ns,
         })
         .collect();
@@ -243,7 +285,7 @@ fn hundredths(ns: u64) -> String {
     format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100)
 }
 
-fn seconds(ns: u64) -> String {
+pub(super) fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
@@ -269,9 +311,9 @@ mod tests {
             exit_code: 0,
             source: "ledger",
             real_ns: 0,
-            user_ns: 0,
-            system_ns: 0,
-            tree: &tree,
+            counted: Counted::default(),
+            max_rss_bytes: None,
+            tree,
         };
         account.text()
     }

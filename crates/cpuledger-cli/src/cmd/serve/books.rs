@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context;
 use cpuledger::clock;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
-use cpuledger::{FieldSet, SourceKind, balance, machine};
+use cpuledger::{Accounts, FieldSet, SourceKind, balance, machine};
 
 use super::audiences::{Audiences, Last};
 use super::budget::thread_time;
@@ -100,14 +100,14 @@ impl Books {
     pub fn start(
         seat: Seat,
         keeping: Keeping,
-        bounds: Bounds,
+        (bounds, accounts): (Bounds, Accounts),
         (audiences, recording): (Arc<Audiences>, Arc<Recording>),
         mut told: Waker,
     ) -> anyhow::Result<Books> {
         let stop = Stop::new()?;
         let waker = stop.waker();
         let shared = Arc::new(Shared {
-            requests: Mutex::new(Requests::new(bounds)),
+            requests: Mutex::new(Requests::new(bounds, accounts)),
             published_ns: AtomicU64::new(machine::monotonic_ns()),
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -140,6 +140,11 @@ impl Books {
     /// The length of intervals at present.
     pub fn interval_ns(&self) -> u64 {
         self.shared.requests().interval_ns()
+    }
+
+    /// The accounts that somebody wants.
+    pub fn accounts(&self) -> Accounts {
+        self.shared.requests().accounts()
     }
 
     /// Whether it closes intervals.
@@ -193,6 +198,8 @@ fn keep(
     // All of this thread's time is charged: that of waking readers, too.
     let mut charged = thread_time();
     loop {
+        ledger.keep(shared.requests().accounts());
+        ledger.take_refused().iter().for_each(|sentence| log(sentence));
         let cut_ns = wait(ledger, is_read, shared, stop);
         if shared.is_over.load(Ordering::SeqCst) {
             return Ok(keeping);

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cpuledger::Accounts;
 use cpuledger_names::names::{gid_of, uid_of};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::place;
@@ -32,6 +33,8 @@ pub struct Config {
     pub shortest_interval_ns: u64,
     /// What each user may see.
     pub audiences: Audiences,
+    /// What it keeps besides CPU time.
+    pub accounts: AccountPolicy,
     /// Limits on what clients hold.
     pub limits: Limits,
     /// Whether and how the service records.
@@ -47,6 +50,15 @@ pub struct Bounds {
     pub least_ns: u64,
     /// How much of a CPU the requests of users may take together.
     pub percent: u32,
+}
+
+/// What the service keeps besides CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AccountPolicy {
+    /// Always.
+    pub own: Accounts,
+    /// While a reader asks for it. Root may ask for any.
+    pub of_readers: Accounts,
 }
 
 /// How much there was to read.
@@ -130,6 +142,7 @@ impl Default for Limits {
 #[serde(default, deny_unknown_fields)]
 struct File {
     service: Service,
+    ledger: OfLedger,
     audiences: Audience,
     limits: Limits,
     record: Recording,
@@ -145,6 +158,25 @@ struct Service {
 impl Default for Service {
     fn default() -> Service {
         Service { interval: 1.0, shortest_interval: 0.1 }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OfLedger {
+    accounts: Vec<String>,
+    accounts_of_readers: Vec<String>,
+}
+
+impl OfLedger {
+    fn check(&self) -> Result<AccountPolicy, String> {
+        let accounts = |key: &str, names: &[String]| {
+            Accounts::by_names(names.iter().map(String::as_str)).map_err(|error| format!("`{key}`: {error}"))
+        };
+        Ok(AccountPolicy {
+            own: accounts("accounts", &self.accounts)?,
+            of_readers: accounts("accounts_of_readers", &self.accounts_of_readers)?,
+        })
     }
 }
 
@@ -288,6 +320,7 @@ impl Config {
                 gids: groups.iter().map(|name| id(name, gid_of, "group")).collect::<Result<_, _>>()?,
                 everyone,
             },
+            accounts: file.ledger.check()?,
             limits: file.limits,
             record: file.record.check()?,
         })
@@ -363,6 +396,17 @@ impl std::fmt::Display for Config {
             Everyone::Nothing => "nothing",
         };
         writeln!(formatter, ".\nOthers see {others}.")?;
+        let AccountPolicy { own, of_readers } = self.accounts;
+        let names = |accounts: Accounts| match accounts {
+            Accounts::NONE => "nothing".to_owned(),
+            accounts => accounts.to_string(),
+        };
+        writeln!(
+            formatter,
+            "Besides CPU time it keeps {}; a reader may ask for {}, and root for all.",
+            names(own),
+            names(of_readers)
+        )?;
         let Limits { connections, connections_per_user, rings, rings_per_user, .. } = self.limits;
         writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")?;
         writeln!(formatter, "There may be {rings} rings of users, {rings_per_user} of one user.")?;
@@ -432,6 +476,8 @@ mod tests {
             ("[service]\nintervall = 1.0", "line 2: unknown field `intervall`"),
             ("[audiences]\n\neveryone = \"all\"", "line 3: unknown variant `all`"),
             ("[audiences]\nusers = [\"no such user\"]", "there is no user `no such user`"),
+            ("[ledger]\naccounts = [\"net\"]", "`accounts`: there is no account `net`"),
+            ("[ledger]\naccount = []", "line 2: unknown field `account`"),
             ("[limits]\nconnections = 0", "`connections` must be 1 or more"),
             ("[limits]\nrings_per_user = 0", "`rings_per_user` must be 1 or more"),
             ("[limits]\ncpu_percent_per_user = 101", "must be from 1 to 100"),

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cpuledger::accounts::NoAccount;
 use cpuledger::audience::{Strangers, Viewer};
 use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
-use cpuledger::{Field, FieldSet, Scope};
+use cpuledger::source::ledger::lacks;
+use cpuledger::{Accounts, Field, FieldSet, Scope};
 use cpuledger_service::ring::{self, RingError};
 use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
@@ -18,7 +20,7 @@ use cpuledger_service::varlink::{
 use super::audiences::{Audience, Audiences};
 use super::books::Books;
 use super::budget::{Budgets, thread_time};
-use super::config::{Config, Everyone};
+use super::config::{AccountPolicy, Config, Everyone};
 use super::listing::Listings;
 use super::log::log_of_reader;
 use super::room::USERS_BYTES;
@@ -78,7 +80,10 @@ impl Control {
 
     /// Takes another configuration. What a reader has, it keeps until it subscribes again.
     pub fn configure(&mut self, config: Config) {
-        self.books.change_requests(|requests| requests.set_bounds(config.bounds()));
+        self.books.change_requests(|requests| {
+            requests.set_bounds(config.bounds());
+            requests.set_accounts(config.accounts.own);
+        });
         self.config = config;
     }
 
@@ -150,6 +155,8 @@ impl Control {
             },
             recording: self.config.recording().and_then(|place| Some(place.path.to_str()?.to_owned())),
             unbalanced_intervals: i64::try_from(cpuledger::balance::faults()).ok(),
+            accounts: names_of(self.books.accounts()),
+            possible_accounts: names_of(self.possible_accounts(peer)),
         }
     }
 
@@ -162,6 +169,7 @@ impl Control {
         if interval_ns.is_some_and(|wanted_ns| wanted_ns < least_ns) {
             return Err(Refusal::IntervalTooShort { shortest_interval_ns: least_ns.cast_signed() });
         }
+        let accounts = self.accounts(peer, wanted.accounts.as_deref().unwrap_or_default())?;
         let (name, audience) = self.audience(peer, wanted.audience.as_deref())?;
         let unavailable = |sentence: String| Refusal::Unavailable { sentence };
         // A second call for the same audience asks for its ring again, which another one may have followed.
@@ -194,13 +202,40 @@ impl Control {
                 requests.add((peer.connection, audience), peer.user(), interval_ns);
             });
         }
+        self.books.change_requests(|requests| requests.ask_for((peer.connection, audience), accounts));
         let subscription = Subscription {
             ring: 0,
             layout: ring::VERSION,
             audience: name.into(),
             interval_ns: self.books.interval_ns().cast_signed(),
+            accounts: names_of(self.books.accounts()),
         };
         Answer::new(&subscription, vec![Arc::new(ring)])
+    }
+
+    /// The accounts that a caller may ask for.
+    fn possible_accounts(&self, peer: &Peer) -> Accounts {
+        let AccountPolicy { own, of_readers } = self.config.accounts;
+        if peer.user() == 0 { Accounts::ALL } else { own.union(of_readers) }
+    }
+
+    /// Those of these names, if the caller may have them and the kernel can keep them.
+    fn accounts(&self, peer: &Peer, names: &[String]) -> Result<Accounts, Refusal> {
+        let wanted = Accounts::by_names(names.iter().map(String::as_str))
+            .map_err(|NoAccount(account)| Refusal::NoSuchAccount { account })?;
+        let denied = wanted.without(self.possible_accounts(peer));
+        if !denied.is_empty() {
+            let sentence = format!(
+                "the configuration of the service does not let user {} ask for {denied}: an administrator adds it to \
+                 `accounts_of_readers`",
+                peer.uid
+            );
+            return Err(Refusal::PermissionDenied { sentence });
+        }
+        match wanted.iter().find_map(lacks) {
+            Some(error) => Err(Refusal::Unavailable { sentence: error.to_string() }),
+            None => Ok(wanted),
+        }
     }
 
     fn list(&mut self, peer: &Peer, wanted: &List) -> Result<Answer, Refusal> {
@@ -268,6 +303,10 @@ impl Handler for Control {
             self.books.change_requests(|requests| requests.remove((peer.connection, audience)));
         }
     }
+}
+
+fn names_of(accounts: Accounts) -> Vec<String> {
+    accounts.iter().map(|account| account.name().to_owned()).collect()
 }
 
 fn description() -> Description {

@@ -24,9 +24,9 @@ pub struct Listings {
     books: Books,
     walk: Option<Walk>,
     /// By scope and fields.
-    walked: HashMap<(Scope, u64), Snapshot>,
+    walked: HashMap<(Scope, u128), Snapshot>,
     /// Restricted to a viewer, or not: all that are not restricted share one.
-    frames: HashMap<(Option<Viewer>, Scope, u64), Arc<Vec<u8>>>,
+    frames: HashMap<(Option<Viewer>, Scope, u128), Arc<Vec<u8>>>,
     columns: ListingColumns,
     frame: Frame,
 }

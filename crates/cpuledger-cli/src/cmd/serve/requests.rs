@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use cpuledger::Accounts;
+
 use super::audiences::Audience;
 use super::budget::Budgets;
 use super::config::Bounds;
@@ -21,6 +23,10 @@ pub struct Requests {
     bounds: Bounds,
     /// By connection and audience.
     requested: HashMap<(u64, Audience), (u32, u64)>,
+    /// What the service keeps besides in any case.
+    own_accounts: Accounts,
+    /// What subscriptions ask for.
+    accounts: HashMap<(u64, Audience), Accounts>,
     of_each: Budgets,
     of_all: Budgets,
     /// Those whose requests have chosen the end of the running interval.
@@ -30,11 +36,13 @@ pub struct Requests {
 }
 
 impl Requests {
-    pub fn new(bounds: Bounds) -> Requests {
+    pub fn new(bounds: Bounds, own_accounts: Accounts) -> Requests {
         let (of_each, of_all) = (Budgets::default(), Budgets::default());
         Requests {
             bounds,
             requested: HashMap::new(),
+            own_accounts,
+            accounts: HashMap::new(),
             of_each,
             of_all,
             payers: Vec::new(),
@@ -47,6 +55,25 @@ impl Requests {
         self.bounds = bounds;
     }
 
+    /// Other accounts in any case.
+    pub fn set_accounts(&mut self, own: Accounts) {
+        self.own_accounts = own;
+    }
+
+    /// A subscription asks for these accounts, instead of those before.
+    pub fn ask_for(&mut self, subscription: (u64, Audience), accounts: Accounts) {
+        if accounts.is_empty() {
+            self.accounts.remove(&subscription);
+        } else {
+            self.accounts.insert(subscription, accounts);
+        }
+    }
+
+    /// The accounts that somebody wants.
+    pub fn accounts(&self) -> Accounts {
+        self.accounts.values().fold(self.own_accounts, |all, accounts| all.union(*accounts))
+    }
+
     /// A subscription requests intervals of that length, instead of what it has requested before.
     pub fn add(&mut self, subscription: (u64, Audience), uid: u32, interval_ns: u64) {
         self.requested.insert(subscription, (uid, interval_ns));
@@ -55,6 +82,7 @@ impl Requests {
     /// A subscription has ended.
     pub fn remove(&mut self, subscription: (u64, Audience)) {
         self.requested.remove(&subscription);
+        self.accounts.remove(&subscription);
     }
 
     /// The shortest interval that is requested, whatever it costs.
@@ -136,6 +164,7 @@ fn nanoseconds(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger::Account;
     use cpuledger::audience::{Strangers, Viewer};
 
     use super::*;
@@ -161,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_request_that_costs_little_is_granted() {
-        let mut requests = Requests::new(BOUNDS);
+        let mut requests = Requests::new(BOUNDS, Accounts::NONE);
         assert_eq!(play(&mut requests, 20, Duration::from_millis(1)), [10, 10], "without requests");
         requests.add((1, of(1000)), 1000, 50 * MS);
         assert_eq!(
@@ -180,7 +209,7 @@ mod tests {
     #[test]
     fn requests_of_any_number_of_users_take_no_more_than_their_budget() {
         for users in [1, 2, 3, 64] {
-            let mut requests = Requests::new(BOUNDS);
+            let mut requests = Requests::new(BOUNDS, Accounts::NONE);
             (1..=users).for_each(|uid| requests.add((uid.into(), of(uid)), uid, 100 * MS));
             // Each ring costs 1.4 ms, as 1,000 processes that run do.
             let cost = Duration::from_micros(1_400) * 64;
@@ -199,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_one_user_has_spent_is_not_missing_to_another() {
-        let mut requests = Requests::new(BOUNDS);
+        let mut requests = Requests::new(BOUNDS, Accounts::NONE);
         requests.add((1, of(1000)), 1000, 100 * MS);
         play(&mut requests, 100, Duration::from_millis(90));
         requests.add((2, of(1001)), 1001, 100 * MS);
@@ -209,8 +238,24 @@ mod tests {
     }
 
     #[test]
+    fn an_account_is_wanted_until_nobody_wants_it() {
+        let (own, more) = (Accounts::of(&[Account::Disk]), Accounts::of(&[Account::Network]));
+        let mut requests = Requests::new(BOUNDS, own);
+        [1, 2].into_iter().for_each(|connection| requests.ask_for((connection, Audience::All), more));
+        requests.ask_for((1, Audience::All), Accounts::NONE);
+        assert_eq!(requests.accounts(), own.union(more));
+        // Of another audience.
+        requests.remove((2, of(1000)));
+        assert_eq!(requests.accounts(), own.union(more));
+        requests.remove((2, Audience::All));
+        assert_eq!(requests.accounts(), own);
+        requests.set_accounts(Accounts::NONE);
+        assert!(requests.accounts().is_empty() && requests.accounts.is_empty());
+    }
+
+    #[test]
     fn root_has_what_it_requests_and_no_user_pays() {
-        let mut requests = Requests::new(BOUNDS);
+        let mut requests = Requests::new(BOUNDS, Accounts::NONE);
         requests.add((1, Audience::All), 0, 100 * MS);
         requests.add((2, of(1000)), 1000, 100 * MS);
         assert_eq!(play(&mut requests, 20, Duration::from_millis(90)), [100, 100]);

@@ -5,7 +5,7 @@ pub use cpuledger::intervals::Outcome;
 use cpuledger::intervals::{Intervals, Wanted};
 use cpuledger::{Field, FieldSet, Pid, SourceKind};
 use cpuledger_program::output;
-use cpuledger_view::group::Group;
+use cpuledger_view::group;
 use cpuledger_view::key::Key;
 
 use super::options::{Format, OfLedger, Options};
@@ -13,12 +13,23 @@ use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
 use crate::privileges::{self, KeptTime, MayKeepTime};
 
+/// Who takes the intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taker {
+    /// What prints or records them: notices are written at once.
+    Text,
+    /// The screen: notices are left for it to take.
+    Screen {
+        /// What [`privileges::come_first`] has said at its start.
+        comes_first: bool,
+    },
+}
+
 /// Intervals, what is said of them, and no more privileges than they need.
 pub struct Collector {
     /// They themselves.
     pub intervals: Intervals,
-    /// Notices are left for the screen to take, and otherwise written at once.
-    is_screen: bool,
+    taker: Taker,
     give_back: GiveBack,
     /// Whether the thread of the intervals may begin to keep time.
     may_keep_time: Option<MayKeepTime>,
@@ -30,15 +41,18 @@ impl Collector {
     ///
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
-    pub fn open(wanted: Wanted, is_screen: bool) -> anyhow::Result<Collector> {
+    pub fn open(wanted: Wanted, taker: Taker) -> anyhow::Result<Collector> {
         let may_be_of_ledger = wanted.source.is_none_or(|source| source == SourceKind::Ledger);
-        let comes_first = (is_screen || may_be_of_ledger) && privileges::come_first();
+        let comes_first = match taker {
+            Taker::Screen { comes_first } => comes_first,
+            Taker::Text => may_be_of_ledger && privileges::come_first(),
+        };
         let may_keep_time = (comes_first && may_be_of_ledger).then(MayKeepTime::allow);
-        let open = || Collector::open_as(wanted, is_screen, privileges::give_up);
+        let open = || Collector::open_as(wanted, taker, privileges::give_up);
         let mut collector = if may_keep_time.is_some() { privileges::in_real_time(open) } else { open() }?;
         let is_of_ledger = collector.intervals.kind() == SourceKind::Ledger;
         collector.may_keep_time = may_keep_time.filter(|_| is_of_ledger);
-        if comes_first && !is_of_ledger && !is_screen {
+        if comes_first && !is_of_ledger && taker == Taker::Text {
             privileges::stand_back();
         }
         Ok(collector)
@@ -48,8 +62,8 @@ impl Collector {
     ///
     /// # Errors
     /// As [`Collector::open`].
-    pub fn of(options: &Options, wanted: Wanted) -> anyhow::Result<Collector> {
-        let opened = Collector::open(wanted, options.is_screen);
+    pub fn of(options: &Options, wanted: Wanted, taker: Taker) -> anyhow::Result<Collector> {
+        let opened = Collector::open(wanted, taker);
         match options.by.of_ledger().filter(|_| options.source.is_none()) {
             Some(OfLedger { option, known, .. }) => opened
                 .with_context(|| format!("{option} needs the ledger, the only source that tells {known}")),
@@ -69,16 +83,17 @@ impl Collector {
     /// As [`Collector::open`].
     pub fn open_as(
         wanted: Wanted,
-        is_screen: bool,
+        taker: Taker,
         give_up: impl FnOnce(SourceKind) -> anyhow::Result<()>,
     ) -> anyhow::Result<Collector> {
         let mut intervals = Intervals::open(wanted)?;
-        // The screen is not there yet.
-        intervals.take_notices().iter().for_each(|notice| output::warn(notice));
+        if taker == Taker::Text {
+            intervals.take_notices().iter().for_each(|notice| output::warn(notice));
+        }
         give_up(intervals.needs())?;
         Ok(Collector {
             intervals,
-            is_screen,
+            taker,
             give_back: GiveBack::default(),
             may_keep_time: None,
             kept_time: None,
@@ -91,7 +106,7 @@ impl Collector {
     /// When the source fails, and no other may take over.
     pub fn close(&mut self) -> anyhow::Result<Outcome> {
         let outcome = self.intervals.close();
-        if !self.is_screen {
+        if self.taker == Taker::Text {
             self.intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         }
         let interval = &self.intervals.interval;
@@ -154,8 +169,8 @@ fn fields(options: &Options) -> FieldSet {
         (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
     };
     let of_groups = match options.by.group {
-        Group::No => FieldSet::EMPTY,
-        group => group.fields().union(FieldSet::of(&[Field::RunqueueWait])),
+        None => FieldSet::EMPTY,
+        Some(group) => group::fields(group).union(FieldSet::of(&[Field::RunqueueWait])),
     };
     shown.union(options.fields).union(of_groups)
 }

@@ -3,16 +3,22 @@
 use std::str::FromStr;
 
 use clap::ValueHint;
-use cpuledger::FieldSet;
 use cpuledger::source::{SourceKind, ledger};
+use cpuledger::{Accounts, FieldSet};
+use cpuledger_model::Dimension;
 use cpuledger_names::names::uid_of;
 use cpuledger_program::exit::Failure;
-use cpuledger_view::group::Group;
+use cpuledger_view::column::TableCell;
+use cpuledger_view::interval::column::{TABLE, TableColumn};
+use cpuledger_view::key::{Key, MoreKeys, PROCESS_KEYS};
+use cpuledger_view::near::{did_you_mean, listed};
+use cpuledger_view::query::Query;
 use cpuledger_view::shares::{MOST_HELD, StateColumn};
 
 use super::order::{Order, SortBy};
 use super::replay::Asked;
-use crate::values::{THEMES, named, sources};
+use crate::cmd::filter;
+use crate::values::{THEMES, accounts, named, sources};
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
@@ -35,12 +41,18 @@ pub struct Arguments {
     /// Show only processes of these effective users (names or numbers, separated by commas)
     #[arg(short, long, value_name = "LIST", value_hint = ValueHint::Username)]
     pub user: Vec<String>,
+    /// Show only rows that match: 'cpu>5 user=www comm~^java'. The manual (man/ptop.1) has the language and all names
+    #[arg(long, value_name = "FILTER", allow_hyphen_values = true)]
+    pub filter: Option<String>,
     /// Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first.
     /// The manual (man/ptop.1) lists them
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// wait: show how each row spent its time; cgroup, unit, container, pod, image, user, command: group the rows. With
-    /// wait, what waits most comes first. Combine them with a comma: wait,cgroup
+    /// Columns of the text, by headers or JSON keys, separated by commas: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor:
+    /// group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
@@ -53,9 +65,16 @@ pub struct Arguments {
     /// spreadsheet would run as a formula) [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = named(FORMATS.map(|(name, _)| name)), hide_possible_values = true)]
     pub format: Option<String>,
+    /// More keys in JSON, separated by commas: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = named(MoreKeys::NAMES.map(|(name, _)| name)), hide_possible_values = true)]
+    pub json_keys: Vec<String>,
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE", value_parser = named(sources()), hide_possible_values = true)]
     pub source: Option<String>,
+    /// Also keep account of these, separated by commas: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network
+    /// (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own
+    #[arg(long, value_name = "LIST", value_parser = named(accounts()), hide_possible_values = true)]
+    pub with: Option<String>,
     /// Also record the intervals, in this directory; nothing that is in it is deleted
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<std::path::PathBuf>,
@@ -86,7 +105,7 @@ pub struct Arguments {
     /// Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
-    /// Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file's
+    /// Colours of the screen: auto, 16, 256, true, light, dark, contrast or mono [default: the configuration file's
     /// theme, else auto]
     #[arg(long, value_name = "NAME", value_parser = named(THEMES), hide_possible_values = true)]
     pub theme: Option<String>,
@@ -113,7 +132,7 @@ pub struct By {
     /// How the parts of CPU time divide.
     pub has_parts: bool,
     /// Rows put together.
-    pub group: Group,
+    pub group: Option<Dimension>,
 }
 
 /// An option that only a ledger can answer.
@@ -159,14 +178,20 @@ pub struct Options {
     pub pids: Vec<i32>,
     /// Only those of these effective users; empty: all.
     pub euids: Vec<u32>,
+    /// What rows must match.
+    pub query: Query,
     /// The order of rows.
     pub order: SortBy,
     /// What is shown in the place of the usual columns and rows.
     pub by: By,
+    /// Columns of rows as text; nothing: the usual ones.
+    pub columns: Vec<TableColumn>,
     /// Arguments are shown in the place of names.
     pub has_arguments: bool,
     /// How intervals are printed.
     pub format: Format,
+    /// Keys that JSON has besides.
+    pub json_keys: MoreKeys,
     /// Where numbers come from; `None`: the best.
     pub source: Option<SourceKind>,
     /// The size of the ledger.
@@ -205,9 +230,19 @@ impl Options {
                 "-c works with text only: json and csv have no command lines; drop -c or --format".to_owned(),
             ));
         }
-        let (source, size) = parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref())?;
+        let json_keys = parse_json_keys(&arguments.json_keys, format)?;
+        let (source, size) =
+            parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref(), arguments.with.as_deref())?;
         let by = parse_by(arguments.by.as_deref(), format, source)?;
+        let columns = parse_columns(&arguments.columns)?;
+        if !columns.is_empty() && (is_screen || format != Format::Text || by != By::default()) {
+            return Err(usage(
+                "--columns is for the rows of text: it needs -b, without --by and --format; F2 chooses columns of the screen"
+                    .to_owned(),
+            ));
+        }
         let replay = parse_replay(arguments)?;
+        let query = filter::parse(arguments.filter.as_deref().unwrap_or_default())?;
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
             iterations: iterations.or(match &replay {
@@ -230,12 +265,15 @@ impl Options {
             by,
             has_arguments: arguments.command_line,
             format,
+            json_keys,
             source,
             size,
             shows_idle: arguments.all,
             is_screen,
             is_recorded: arguments.record.is_some(),
-            fields: FieldSet::EMPTY,
+            fields: columns.iter().copied().map(fields_of).fold(query.fields(), FieldSet::union),
+            columns,
+            query,
         })
     }
 }
@@ -249,6 +287,7 @@ fn parse_replay(arguments: &Arguments) -> Result<Option<Asked>, Failure> {
         ("--slots", arguments.slots.is_some()),
         ("--socket", arguments.socket.is_some()),
         ("--record", arguments.record.is_some()),
+        ("--with", arguments.with.is_some()),
     ];
     match of_machine.iter().find(|(_, is_given)| asked.is_some() && *is_given) {
         Some((name, _)) => Err(usage(format!(
@@ -270,6 +309,45 @@ fn help_of_slots() -> String {
 
 fn usage(sentence: String) -> Failure {
     Failure::Usage(sentence)
+}
+
+/// What a source has to tell for a column.
+fn fields_of(column: TableColumn) -> FieldSet {
+    match column.key() {
+        Some(Key::Field(field)) => column.cell().fields().union(FieldSet::of(&[field])),
+        _ => column.cell().fields(),
+    }
+}
+
+fn parse_columns(names: &[String]) -> Result<Vec<TableColumn>, Failure> {
+    let is_drawn = |column: &TableColumn| {
+        matches!(column.cell(), TableCell::Parts | TableCell::History | TableCell::Subtree)
+    };
+    let column = |name: &String| {
+        let known = || TABLE.iter().filter(|column| !is_drawn(column)).map(|column| column.name());
+        let keys = PROCESS_KEYS.iter().map(|key| key.name());
+        let valid = || format!("the columns are {}, and JSON keys", listed(known(), "and"));
+        let near = || did_you_mean("", name, known().chain(keys), &valid());
+        TableColumn::by_name(name)
+            .filter(|column| !is_drawn(column))
+            .ok_or_else(|| usage(format!("--columns: `{name}` is unknown{}", near())))
+    };
+    names.iter().map(column).collect()
+}
+
+fn parse_json_keys(names: &[String], format: Format) -> Result<MoreKeys, Failure> {
+    let mut keys = MoreKeys::default();
+    for name in names {
+        let found = MoreKeys::NAMES.into_iter().find(|(known, _)| known == name);
+        let all = || listed(MoreKeys::NAMES.map(|(name, _)| name), "and");
+        let (_, turn_on) =
+            found.ok_or_else(|| usage(format!("--json-keys: `{name}` is unknown; there are {}", all())))?;
+        turn_on(&mut keys);
+    }
+    if !names.is_empty() && format != Format::Json {
+        return Err(usage("--json-keys needs --format json".to_owned()));
+    }
+    Ok(keys)
 }
 
 fn parse_iterations(text: &str) -> Result<u64, Failure> {
@@ -331,22 +409,20 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
     })
 }
 
-/// What `--by` takes: each alone, and the first with one of the others.
-fn names_of_by() -> [&'static str; 16] {
-    const WITH_WAIT: [&str; 7] =
-        ["wait,cgroup", "wait,unit", "wait,container", "wait,pod", "wait,image", "wait,user", "wait,command"];
-    let mut names = [""; 16];
-    let groups = Group::ALL.iter().map(|(name, _)| *name);
-    let all = ["wait", "parts"].into_iter().chain(groups).chain(WITH_WAIT);
-    names.iter_mut().zip(all).for_each(|(place, name)| *place = name);
-    names
-}
-
-/// The names of groups, with that word before the last.
-fn groups(word: &str) -> String {
-    let names = Group::ALL.map(|(name, _)| name);
-    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
-    format!("{} {word} {last}", others.join(", "))
+/// What `--by` takes: each alone, and the first with one of the dimensions.
+fn names_of_by() -> impl Iterator<Item = &'static str> {
+    const WITH_WAIT: [&str; Dimension::ALL.len()] = [
+        "wait,command",
+        "wait,user",
+        "wait,cgroup",
+        "wait,unit",
+        "wait,container",
+        "wait,pod",
+        "wait,image",
+        "wait,process",
+        "wait,ancestor",
+    ];
+    ["wait", "parts"].into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT)
 }
 
 fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {
@@ -361,23 +437,28 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_parts = true;
                 continue;
             }
-            word => match Group::ALL.into_iter().find(|(name, _)| *name == word) {
-                Some((_, group)) => group,
-                None => return Err(usage(format!("--by takes wait, parts, {}, not `{word}`", groups("or")))),
-            },
+            word => Dimension::by_name(word).ok_or_else(|| {
+                usage(format!(
+                    "--by takes wait, parts, {}, not `{word}`",
+                    listed(Dimension::ALL.map(Dimension::name), "or")
+                ))
+            })?,
         };
-        if by.group != Group::No && by.group != group {
-            return Err(usage(format!("--by takes one of {}", groups("and"))));
+        if by.group.is_some_and(|own| own != group) {
+            return Err(usage(format!(
+                "--by takes one of {}",
+                listed(Dimension::ALL.map(Dimension::name), "and")
+            )));
         }
-        by.group = group;
+        by.group = Some(group);
     }
-    if by.has_parts && (by.has_states || by.group != Group::No) {
+    if by.has_parts && (by.has_states || by.group.is_some()) {
         return Err(usage("--by parts stands alone".to_owned()));
     }
-    if by.group != Group::No && format != Format::Text {
+    if let Some(group) = by.group.filter(|_| matches!(format, Format::Csv | Format::CsvSafe)) {
+        let name = group.name();
         return Err(usage(format!(
-            "--by {} work with text only: json and csv have the rows; drop --by or --format",
-            groups("and")
+            "--by {name} works with text and json: csv has the rows; drop --by or --format"
         )));
     }
     // Netlink knows the parts on a kernel that keeps account of the dead, which is seen when it is opened.
@@ -400,13 +481,14 @@ fn usual_order(by: By, format: Format) -> SortBy {
     order.map_or_else(SortBy::default, |by| SortBy { by, ascending: false })
 }
 
-/// `--source` and `--slots`.
+/// `--source`, `--slots` and `--with`.
 ///
 /// # Errors
 /// A sentence about the first bad one.
 pub fn parse_ledger(
     source: Option<&str>,
     slots: Option<&str>,
+    with: Option<&str>,
 ) -> Result<(Option<SourceKind>, ledger::Options), Failure> {
     let source = source.map_or(Ok(None), parse_source)?;
     if slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
@@ -414,7 +496,16 @@ pub fn parse_ledger(
             "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
         ));
     }
-    Ok((source, slots.map_or(Ok(ledger::Options::default()), parse_slots)?))
+    let accounts = match with.map(str::parse::<Accounts>) {
+        None => Accounts::NONE,
+        Some(Ok(accounts)) => accounts,
+        Some(Err(error)) => return Err(usage(format!("--with: {error}"))),
+    };
+    if let Some(kind) = source.filter(|kind| with.is_some() && !kind.is_of_ledger()) {
+        return Err(usage(format!("--with needs the ledger, because {kind} keeps no accounts")));
+    }
+    let size = slots.map_or(Ok(ledger::Options::default()), parse_slots)?;
+    Ok((source, ledger::Options { accounts, ..size }))
 }
 
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
@@ -452,124 +543,4 @@ fn parse_sort(text: &str, shown: By) -> Result<SortBy, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use cpuledger_recording::When;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-
-    fn parse(line: &str) -> Result<Options, Failure> {
-        let line = Line::try_parse_from(std::iter::once("top").chain(line.split_whitespace()));
-        Options::parse(&line.expect("clap takes it").arguments, false)
-    }
-
-    #[test]
-    fn what_hands_know_is_taken() {
-        let options = parse("-b -n 3 -d .5 -H -p 1,2 -p 3 -u root -o -%CPU -c").expect("it is good");
-        assert_eq!((options.iterations, options.delay_ns), (Some(3), 500_000_000));
-        assert!(options.has_threads && options.has_arguments && options.order.ascending);
-        assert_eq!((options.pids, options.euids), (vec![1, 2, 3], vec![0]));
-        let options = parse("--interval 2 -u root,7 -u 8").expect("it is good");
-        assert_eq!((options.delay_ns, options.euids), (2_000_000_000, vec![0, 7, 8]));
-        let options = parse("-bHn1 -d1").expect("it is good");
-        assert_eq!((options.iterations, options.delay_ns), (Some(1), 1_000_000_000));
-        assert_eq!(parse("-b").expect("it is good").iterations, None);
-        assert_eq!(parse("").expect("it is good").iterations, Some(2));
-    }
-
-    #[test]
-    fn all_of_a_recording_is_shown_as_it_was_recorded() {
-        let options = parse("--replay DIR --since @1700000000 --until @1700000060").expect("it is good");
-        assert_eq!((options.iterations, options.delay_ns), (None, 0));
-        let asked = options.replay.expect("it is asked for");
-        assert_eq!(
-            (asked.span.since, asked.span.until),
-            (When::Realtime(1_700_000_000_000_000_000), When::Realtime(1_700_000_060_000_000_000))
-        );
-        let options = parse("--replay DIR -n 5 -d 10 --at -10m").expect("it is good");
-        assert_eq!((options.iterations, options.delay_ns), (Some(5), 10_000_000_000));
-        assert!(options.replay.is_some_and(|asked| asked.at.is_some()));
-    }
-
-    #[test]
-    fn what_is_shown_is_one_group_states_or_both() {
-        let by = |line: &str| parse(line).expect("it is good").by;
-        assert_eq!(by(""), By { has_states: false, has_parts: false, group: Group::No });
-        assert_eq!(by("--by wait"), By { has_states: true, has_parts: false, group: Group::No });
-        assert_eq!(by("--by parts"), By { has_parts: true, ..By::default() });
-        assert_eq!(by("--by cgroup,wait"), By { has_states: true, has_parts: false, group: Group::Cgroup });
-        assert_eq!(
-            by("--by user --source walk"),
-            By { has_states: false, has_parts: false, group: Group::User }
-        );
-        let order = |line: &str| parse(line).expect("it is good").order.by;
-        assert!(matches!(order("--by wait"), Order::State(column) if column.name == "%HELD"));
-        assert!(
-            matches!(order("--by wait --format csv"), Order::Key(key) if key.name() == "runqueue_wait_ns")
-        );
-        assert!(matches!(order("--by wait -o pid"), Order::Key(key) if key.name() == "pid"));
-        for line in ["--by wait -o %HELD", "--by wait,user -o %held", "--by wait -o %HELD --format json"] {
-            assert!(matches!(order(line), Order::State(column) if column.name == "%HELD"), "{line}");
-        }
-        assert!(matches!(order("--by user"), Order::Key(key) if key.name() == "cpu_ns"));
-    }
-
-    #[test]
-    fn bad_values_are_named_in_a_sentence() {
-        for (line, part) in [
-            ("-d 0", "`0`"),
-            ("-d abc", "`abc`"),
-            ("-d -1", "`-1`"),
-            ("-d nan", "`nan`"),
-            ("-d inf", "`inf`"),
-            ("-d 1e10", "to 4000000000"),
-            ("-u root,no.such.user", "`no.such.user`"),
-            ("-d 0.009", "`0.009`"),
-            ("-n -1", "`-1`"),
-            ("-n 0", "`0`"),
-            ("-p 1,x", "`x`"),
-            ("-p -4", "`-4`"),
-            ("-u no.such.user", "`no.such.user`"),
-            ("-o cpu_n", "did you mean `cpu_ns`?"),
-            ("-o %CP", "did you mean `%CPU`?"),
-            ("-o %HELD", "cannot sort by `%HELD`"),
-            ("--by wait -o STATES", "cannot sort by `STATES`"),
-            ("--format xml", "json"),
-            ("--source magic", "`ledger`"),
-            ("--slots 0", "`0`"),
-            ("--slots many", "`many`"),
-            ("--slots -1", "`-1`"),
-            ("--slots 1000 --source walk", "--source ledger"),
-            ("-i --all", "--all"),
-            ("-c --format json", "-c"),
-            ("-c --format csv", "-c"),
-            ("--by waits", "`waits`"),
-            ("--by user,command", "one of"),
-            ("--by cgroup --format json", "text only"),
-            ("--by wait --source walk", "needs the ledger"),
-            ("--by parts --source walk", "needs the ledger"),
-            ("--by parts,user", "stands alone"),
-            ("--at 03:12", "needs --replay"),
-            ("--until 03:12", "needs --replay"),
-            ("--replay DIR --at noon", "--at: `noon` is no time"),
-            ("--replay DIR --since 03:12 --at 03:12", "drop one"),
-            ("--replay DIR --since 03:12 --until 03:12", "later time"),
-            ("--replay DIR --source walk", "--source is for this machine"),
-            ("--replay DIR --slots 1000", "--slots is for this machine"),
-            ("--replay DIR -d 0", "`0`"),
-        ] {
-            let failure = parse(line).expect_err(line);
-            assert!(
-                matches!(&failure, Failure::Usage(sentence) if sentence.contains(part)),
-                "{line}: {failure}"
-            );
-        }
-    }
-}
+mod tests;

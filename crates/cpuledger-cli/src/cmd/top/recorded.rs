@@ -51,6 +51,12 @@ fn assert_formats_recorded(name: &str, format: &str) {
     {
         add(SourceKind::Ledger, options);
     }
+    if format == "text" {
+        add(SourceKind::Ledger, "--columns pid,command,usr,%wait,rss_bytes,container");
+    }
+    for filter in ["cpu>20", "comm~^c|user=root", "!(user=root)", "cpu>1000"] {
+        add(SourceKind::Ledger, &format!("--filter {filter}"));
+    }
     transcript.assert_recorded(name);
 }
 
@@ -156,7 +162,17 @@ fn what_is_shown_by_states_and_groups_is_recorded() {
         let line = format!("-b --by wait --source {source}");
         transcript.add(&format!("top {line}"), &output(&machine, source, &line));
     }
-    for line in ["-b --by wait,user --format csv", "-b --by user,command", "-b --by waiting"] {
+    for by in ["command", "user", "process", "wait,command"] {
+        let line = format!("-b --format json --by {by}");
+        transcript.add(&format!("top {line}"), &output(&machine, SourceKind::Ledger, &line));
+    }
+    for line in [
+        "-b --by wait,user --format csv",
+        "-b --by user,command",
+        "-b --by waiting",
+        "-b --by user --filter comm~^c",
+        "-b --filter colour=1",
+    ] {
         transcript.add(&format!("top {line}"), &output(&machine, SourceKind::Ledger, line));
     }
     transcript.assert_recorded("top_by");

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use cpuledger::interval::{Blocked, Interval, Row};
 use cpuledger::source::Exit;
 use cpuledger::{Field, Task};
+use cpuledger_model::Dimension;
 use cpuledger_names::named::Named;
-use cpuledger_names::names::Names;
-use cpuledger_view::group::{Name, Sum};
-use cpuledger_view::key::Shown;
+use cpuledger_view::group::{Known, Name, Sum, blocked_row, exited_row, name_of};
+use cpuledger_view::key::{Beside, Shown};
 use cpuledger_view::sort;
 
 use super::options::Options;
+use crate::cmd::filter::Filter;
 
 /// The rows to be shown; memory is reused.
 #[derive(Debug, Default)]
@@ -27,24 +28,27 @@ pub struct Selection {
 
 impl Selection {
     /// Chooses and sorts.
-    pub fn select(&mut self, options: &Options, interval: &Interval) {
+    pub fn select(&mut self, options: &Options, interval: &Interval, filter: &Filter<'_>) {
+        let matches = |row: &Row| filter.matches(row, interval.length_ns());
         self.has_matched |= is_unlimited(options);
-        self.has_matched |= choose(&mut self.processes, options, &interval.processes);
+        self.has_matched |= choose(&mut self.processes, options, &interval.processes, &matches);
         self.tasks.clear();
         if options.has_threads {
-            self.has_matched |= choose(&mut self.tasks, options, &interval.tasks);
+            self.has_matched |= choose(&mut self.tasks, options, &interval.tasks, &matches);
         }
+        let is_filtered = !filter.query.is_empty();
         self.exited.clear();
         for (index, exited) in interval.exited.iter().flatten().enumerate() {
-            if is_wanted_exit(options, &exited.exit) {
+            if is_wanted_exit(options, &exited.exit) && (!is_filtered || matches(&exited_row(exited))) {
                 self.exited.push(index);
             }
         }
         self.blocked.clear();
-        let blocked = interval.blocked.iter().flatten().enumerate();
-        self.blocked.extend(
-            blocked.filter(|(_, blocked)| is_wanted_blocked(options, blocked)).map(|(index, _)| index),
-        );
+        for (index, blocked) in interval.blocked.iter().flatten().enumerate() {
+            if is_wanted_blocked(options, blocked) && (!is_filtered || matches(&blocked_row(blocked))) {
+                self.blocked.push(index);
+            }
+        }
         self.has_matched |= !self.exited.is_empty() || !self.blocked.is_empty();
     }
 
@@ -53,7 +57,7 @@ impl Selection {
         &self,
         options: &Options,
         interval: &Interval,
-        (users, named): (&Names, &Named),
+        (dimension, known): (Dimension, &Known<'_>),
     ) -> Vec<Sum> {
         let (indexes, rows) = if options.has_threads {
             (&self.tasks, &interval.tasks)
@@ -62,7 +66,7 @@ impl Selection {
         };
         let mut sums: BTreeMap<Name, Sum> = BTreeMap::new();
         for &index in indexes {
-            let name = options.by.group.name_of(&rows[index].task, users, named);
+            let name = name_of(dimension, &rows[index].task, known);
             let sum = sums.entry(name).or_insert_with_key(|name| Sum::new(name.clone()));
             sum.add(&rows[index]);
         }
@@ -97,12 +101,13 @@ impl Selection {
             blocked: &self.blocked,
             boot_id,
             named,
+            beside: Beside::default(),
         }
     }
 }
 
 fn is_unlimited(options: &Options) -> bool {
-    options.pids.is_empty() && options.euids.is_empty()
+    options.pids.is_empty() && options.euids.is_empty() && options.query.is_empty()
 }
 
 /// Whether the options ask for it; what is not known matches none.
@@ -127,11 +132,11 @@ pub fn is_wanted_blocked(options: &Options, blocked: &Blocked) -> bool {
 }
 
 /// Tells whether any row is wanted, shown or idle.
-fn choose(chosen: &mut Vec<usize>, options: &Options, rows: &[Row]) -> bool {
+fn choose(chosen: &mut Vec<usize>, options: &Options, rows: &[Row], matches: &dyn Fn(&Row) -> bool) -> bool {
     let mut has_matched = false;
     let mut weighed: Vec<(sort::Key<'_>, usize)> = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        if !is_wanted(options, &row.task) {
+        if !is_wanted(options, &row.task) || !matches(row) {
             continue;
         }
         has_matched = true;

@@ -40,6 +40,10 @@ impl State {
         match event.code {
             KeyCode::Esc => return self.leave_prompt(),
             KeyCode::Enter => return self.take_prompt(),
+            KeyCode::Tab if prompt.kind == PromptKind::Filter => match choices::completed(&prompt.text) {
+                Some(text) => prompt.text = text,
+                None => return Effect::None,
+            },
             KeyCode::Backspace => drop(prompt.text.pop()),
             // Some terminals send ^H for that key.
             KeyCode::Char('h') if is_control => drop(prompt.text.pop()),
@@ -76,6 +80,12 @@ impl State {
                     prompt.error = error.map(|error| error.to_string());
                 }
                 self.list();
+                // A name that is being typed hides no rows: it is a word only once it is found, or entered.
+                if self.listing.entries.is_empty()
+                    && let Some(rest) = choices::without_name(&text)
+                {
+                    self.set_query(rest);
+                }
                 // What it looks at, and is not in this interval, is in the next: that comes now.
                 if self.subscription().fields.without(known) != FieldSet::EMPTY {
                     return Effect::Cut;

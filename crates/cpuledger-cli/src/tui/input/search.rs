@@ -48,6 +48,7 @@ impl State {
         let Some(frame) = &self.frame else { return false };
         let item = self.listing.entries[index].item;
         let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(wanted);
+        let has_dead = |index: usize| has(frame.exited()[index].exit.comm.as_bytes());
         match item {
             Item::Row(at) => {
                 let row = frame.whole(at);
@@ -57,8 +58,9 @@ impl State {
             }
             Item::Group(sum) | Item::ExitedName(sum) => {
                 has(self.listing.sums[sum as usize].name.label().as_bytes())
+                    || self.listing.others(sum).iter().any(|&index| has_dead(index))
             }
-            Item::Exited(index) => has(frame.exited()[index as usize].exit.comm.as_bytes()),
+            Item::Exited(index) => has_dead(index as usize),
         }
     }
 }

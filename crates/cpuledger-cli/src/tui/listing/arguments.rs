@@ -3,6 +3,7 @@
 use cpuledger::{Boottime, Comm, Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
+use crate::cmd::filter::text_of;
 use crate::tui::frame::Frame;
 
 /// Arguments that have been read, by process.
@@ -79,9 +80,7 @@ impl Arguments {
 
     /// Those of the process of a row with blanks between them, as they are shown; `None`: not known, or there are none.
     pub fn text_of(&self, row: &Task) -> Option<Vec<u8>> {
-        let arguments = self.of(row)?;
-        let end = arguments.iter().rposition(|&byte| byte != 0)? + 1;
-        Some(arguments[..end].iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect())
+        self.of(row).and_then(text_of)
     }
 
     /// Those of the process of a row, separated by NUL; `None`: not known. A thread that is younger than what was read may be of

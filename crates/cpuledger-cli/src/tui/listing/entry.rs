@@ -1,6 +1,6 @@
 //! What a line of the table is, and what it shows.
 
-use cpuledger::TaskId;
+use cpuledger::{Pid, TaskId};
 use cpuledger_view::group::{Name, Sum};
 
 use crate::tui::frame::{Kind, RowRef};
@@ -47,12 +47,30 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Groups and names of the dead.
     pub sums: Vec<Sum>,
+    /// Below which process the dead of a sum are: pairs of an index and a pid, sorted.
+    pub heirs: Vec<(u32, Pid)>,
+    /// Who is in the sums of other names of the dead: pairs of an index and indexes of `Frame::exited`, sorted.
+    pub others: Vec<(u32, Vec<usize>)>,
     /// CPU time of all processes that match, whether their line is folded or not.
     pub matched_ns: u64,
     /// The CPU time of the line with the most.
     pub most_ns: u64,
     /// What died and matches: indexes of `Frame::exited`.
     pub exited: Vec<u32>,
+}
+
+impl Listing {
+    /// Below which process the dead of a sum are.
+    pub fn heir(&self, sum: u32) -> Option<Pid> {
+        let place = self.heirs.binary_search_by_key(&sum, |(known, _)| *known);
+        place.ok().map(|place| self.heirs[place].1)
+    }
+
+    /// Who is in a sum of other names of the dead.
+    pub fn others(&self, sum: u32) -> &[usize] {
+        let place = self.others.binary_search_by_key(&sum, |(known, _)| *known);
+        place.map_or(&[], |place| &self.others[place].1)
+    }
 }
 
 /// What stays recognisable from one frame to the next.
@@ -62,8 +80,8 @@ pub enum Id {
     Row(Kind, TaskId),
     /// A group by its name.
     Group(Name),
-    /// The dead of one name.
-    ExitedName(Name),
+    /// The dead of one name, below the process that inherits their time.
+    ExitedName(Option<Pid>, Name),
     /// One that died.
     Exited(TaskId),
 }

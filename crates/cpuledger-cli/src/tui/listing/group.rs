@@ -1,8 +1,9 @@
-//! Rows put together: by cgroup, user or name, and the dead by name.
+//! Rows put together: by cgroup, user or name.
 
 use std::collections::BTreeMap;
 
-use cpuledger_view::group::{self, DeadName, Name, Sum, exited_row};
+use cpuledger_model::Dimension;
+use cpuledger_view::group::{Ancestry, Known, Name, Sum, name_of};
 
 use super::entry::{Entry, Id, Item, Listing};
 use super::making::{Making, Ranked};
@@ -11,15 +12,19 @@ use crate::tui::frame::RowRef;
 /// Groups, and below those that are unfolded their rows.
 pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
     let mut groups: BTreeMap<Name, Vec<RowRef>> = BTreeMap::new();
-    for at in making.frame.all(making.kind()) {
+    let frame = making.frame;
+    let ancestry = Ancestry::default();
+    let known = Known { users: &frame.users, named: &frame.around.named, ancestry: &ancestry };
+    let dimension = making.settings.group.unwrap_or(Dimension::Command);
+    for at in frame.all(making.kind()) {
         if making.is_shown(at) && making.matches(at) {
-            let frame = making.frame;
-            let name = making.settings.group.name_of(frame.whole(at), &frame.users, &frame.around.named);
+            let name = name_of(dimension, frame.whole(at), &known);
             groups.entry(name).or_default().push(at);
         }
     }
     let mut ranked = Vec::new();
-    for (index, (name, rows)) in groups.iter().enumerate() {
+    for (name, rows) in &groups {
+        let index = listing.sums.len() as u32;
         let mut sum = Sum::new(name.clone());
         for &at in rows {
             sum.add(&making.frame.row(at));
@@ -27,7 +32,7 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
         let entry = Entry {
             fold: Some(making.is_folded(&Id::Group(name.clone()))),
             subtree_ns: Some(sum.total.usage.cpu_ns),
-            ..Entry::flat(Item::Group(index as u32))
+            ..Entry::flat(Item::Group(index))
         };
         let weight = making.weigh_number(&sum.total);
         ranked.push(Ranked { weight, number: (0, index as i32), entry });
@@ -49,23 +54,4 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
             Entry { depth: 1, follows, ..member.entry }
         }));
     }
-}
-
-/// The dead that match, by name: where each name's sum is, and which they are.
-pub(super) fn exited_names(making: &Making<'_>, listing: &mut Listing) -> Vec<(u32, Vec<usize>)> {
-    if !making.settings.has_exited {
-        return Vec::new();
-    }
-    let exited = making.frame.exited();
-    let is_wanted = |index: &usize| {
-        crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit)
-            && (making.query.is_empty() || making.satisfies(&exited_row(&exited[*index])))
-    };
-    let wanted: Vec<usize> = (0..exited.len()).filter(is_wanted).collect();
-    listing.exited.extend(wanted.iter().map(|&index| index as u32));
-    let push = |DeadName { sum, members }| {
-        listing.sums.push(sum);
-        (listing.sums.len() as u32 - 1, members)
-    };
-    group::dead_names(exited, wanted.into_iter()).into_iter().map(push).collect()
 }

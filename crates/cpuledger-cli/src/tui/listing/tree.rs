@@ -3,6 +3,7 @@
 use cpuledger::Pid;
 use rustc_hash::FxHashMap;
 
+use super::dead::Dead;
 use super::entry::{Entry, Id, Item, Listing};
 use super::making::{Making, Ranked};
 use crate::tui::config::Tree;
@@ -20,7 +21,7 @@ struct Node {
     sum_ns: u64,
 }
 
-pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
+pub(super) fn make(making: &Making<'_>, listing: &mut Listing, dead: &Dead) {
     let mut nodes = nodes(making);
     let (roots, order) = from_roots(&mut nodes);
     for &index in order.iter().rev() {
@@ -39,7 +40,9 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
         let node = &nodes[index as usize];
         let children = sorted(making, &nodes, &node.children);
         let whole = making.frame.whole(node.at);
-        let fold = (!children.is_empty()).then(|| making.is_folded(&Id::Row(node.at.kind, whole.id())));
+        let has_dead = node.at.kind == Kind::Process && dead.has_below(whole.pid);
+        let fold =
+            (has_dead || !children.is_empty()).then(|| making.is_folded(&Id::Row(node.at.kind, whole.id())));
         listing.entries.push(Entry {
             item: Item::Row(node.at),
             depth,
@@ -51,6 +54,10 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
             continue;
         }
         let below = (depth + 1).min(MOST_DRAWN);
+        if has_dead {
+            let place = (below, follows, !children.is_empty());
+            dead.push_below(making, listing, whole.pid, place, true);
+        }
         for (place, &child) in children.iter().enumerate().rev() {
             let others_follow = u64::from(place + 1 < children.len());
             stack.push((child, below, follows | others_follow << (below - 1)));

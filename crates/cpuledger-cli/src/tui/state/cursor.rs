@@ -79,7 +79,9 @@ impl State {
         Some(match entry.item {
             Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
             Item::Group(index) => Id::Group(self.sum_name(index)?.clone()),
-            Item::ExitedName(index) => Id::ExitedName(self.sum_name(index)?.clone()),
+            Item::ExitedName(index) => {
+                Id::ExitedName(self.listing.heir(index), self.sum_name(index)?.clone())
+            }
             Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
         })
     }

@@ -24,7 +24,7 @@ impl State {
                 rows.push(*row);
             }
         };
-        if self.settings.has_arguments {
+        if self.shows_arguments() {
             let seen = self.listing.entries.iter().skip(self.top).take(usize::from(self.layout.rows.1));
             let at = |item: Item| if let Item::Row(at) = item { Some(at) } else { None };
             seen.filter_map(|entry| at(entry.item)).for_each(&mut add);

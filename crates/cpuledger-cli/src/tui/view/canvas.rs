@@ -38,3 +38,11 @@ pub(super) fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, styl
     let room = usize::from(buffer.area.width - column);
     buffer.set_stringn(column, row, text, room, style).0
 }
+
+/// The character for a share in thousandths.
+pub(super) fn step(share: u32, is_ascii: bool) -> char {
+    const ASCII: [char; 9] = ['_', '.', ':', '-', '=', '+', '*', '#', '@'];
+    const BARS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let steps = if is_ascii { ASCII } else { BARS };
+    steps[(share as usize * (steps.len() - 1)).div_ceil(1000).min(steps.len() - 1)]
+}

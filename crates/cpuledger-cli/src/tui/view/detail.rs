@@ -2,40 +2,62 @@
 
 use std::ops::Range;
 
-use cpuledger::field::Field;
+use cpuledger::TaskId;
+use cpuledger::field::{Unit, Value};
 use cpuledger::interval::Row;
 use cpuledger_proc::count::count_of;
 use cpuledger_proc::escape::escaped;
-use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
-use cpuledger_view::key::{Key, PROCESS_KEYS};
+use cpuledger_view::interval::column::{
+    append_duration, append_per_mille, append_size, append_value, per_mille,
+};
+use cpuledger_view::key::Key;
+use cpuledger_view::layout::wrap;
 use cpuledger_view::shares::cells::Cells;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::canvas::{Look, clear, write};
+use super::foot::draw_sparkline;
 use super::states::{draw_bar, legend};
 use crate::tui::file_detail::FileDetail;
 use crate::tui::frame::{Frame, Kind, RowRef};
 use crate::tui::state::State;
 
 /// What grew in the interval, as the pane names it.
-const COUNTS: [(&str, Field); 8] = [
-    ("minor faults", Field::MinorFaults),
-    ("major faults", Field::MajorFaults),
-    ("voluntary switches", Field::VoluntarySwitches),
-    ("involuntary switches", Field::InvoluntarySwitches),
-    ("run-queue wait ns", Field::RunqueueWait),
-    ("block I/O delay ns", Field::BlockIoDelay),
-    ("bytes read", Field::ReadBytes),
-    ("bytes written", Field::WriteBytes),
+const COUNTS: [(&str, &str); 8] = [
+    ("minor faults", "minor_faults"),
+    ("major faults", "major_faults"),
+    ("voluntary switches", "voluntary_switches"),
+    ("involuntary switches", "involuntary_switches"),
+    ("waited for a CPU", "runqueue_wait_ns"),
+    ("waited for disks", "block_io_delay_ns"),
+    ("read", "read_bytes"),
+    ("written", "write_bytes"),
+];
+
+/// Which it is, and how it is scheduled.
+const IDS: [(&str, &str); 12] = [
+    ("parent", "ppid"),
+    ("heir", "accounting_ppid"),
+    ("process group", "pgid"),
+    ("session", "sid"),
+    ("user id", "uid"),
+    ("effective user id", "euid"),
+    ("threads", "threads"),
+    ("state", "state"),
+    ("policy", "policy"),
+    ("priority", "priority"),
+    ("nice value", "nice"),
+    ("last CPU", "processor"),
 ];
 
 /// Limits that are worth a word.
 const LIMITS: [&str; 5] =
     ["Max open files", "Max processes", "Max locked memory", "Max address space", "Max stack size"];
 
-/// Where the second line of a text begins.
-const INDENT: u16 = 2;
+/// Where the texts begin, and the width of a label and its figure.
+const INDENT: u16 = 14;
+const PAIR_WIDTH: u16 = 36;
 
 /// The widest bar of states.
 const BAR_WIDTH: u16 = 100;
@@ -63,20 +85,16 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     let threads = if area.width >= 2 * THREADS_WIDTH { THREADS_WIDTH } else { 0 };
     let room = area.width - threads;
     let files = state.files.as_deref().filter(|files| files.id == id);
-    let mut parts = vec![("in the interval", counts(frame, at)), ("ids", ids(frame, at))];
-    parts.extend(file_lines(files));
     let mut lines = area.y + 1..area.bottom();
-    let states = Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact);
-    if let Some(words) = legend(&states) {
-        if let Some(line) = lines.next() {
-            let from = write(buffer, 0, line, "states [", look.theme.label);
-            let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
-            draw_bar(&states, buffer, look, (from, line), width, look.theme.text);
-            write(buffer, from + width, line, "]", look.theme.label);
-        }
-        draw_part(look, buffer, &mut lines, room, ("states", &words));
-    }
-    for (label, text) in &parts {
+    draw_states(state, frame, at, look, buffer, &mut lines, room);
+    draw_history(state, at.kind, row.id(), look, buffer, &mut lines);
+    let of = |(label, key): &(&'static str, &'static str)| {
+        let key = Key::by_name(key)?;
+        Some((*label, figure(key, &frame.row(at), state.settings.is_exact)))
+    };
+    let pairs: Vec<_> = COUNTS.iter().chain(&IDS).filter_map(of).collect();
+    draw_pairs(&pairs, look, buffer, &mut lines, room);
+    for (label, text) in &file_lines(files) {
         draw_part(look, buffer, &mut lines, room, (label, text));
     }
     if threads > 0 {
@@ -84,54 +102,102 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     }
 }
 
-/// Writes a label and its text, in as many lines as that takes.
-fn draw_part(look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16, part: (&str, &str)) {
-    let (label, text) = part;
-    let Some(mut line) = lines.next() else { return };
-    let mut column = write(buffer, 0, line, &format!("{label}: "), look.theme.label);
-    for word in text.split_inclusive(' ') {
-        let width = word.trim_end().chars().count() as u16;
-        if column + width >= room && column > INDENT {
-            let Some(next) = lines.next() else { return };
-            (line, column) = (next, INDENT);
-        }
-        let word: String = word.chars().take(usize::from(room.saturating_sub(column + 1))).collect();
-        column = write(buffer, column, line, &word, look.theme.text);
+fn draw_states(
+    state: &State,
+    frame: &Frame,
+    at: RowRef,
+    look: &Look,
+    buffer: &mut Buffer,
+    lines: &mut Range<u16>,
+    room: u16,
+) {
+    let states = Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact);
+    let Some(words) = legend(&states) else { return };
+    if let Some(line) = lines.next() {
+        let from = write(buffer, 0, line, "states [", look.theme.label);
+        let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
+        draw_bar(&states, buffer, look, (from, line), width, look.theme.text);
+        write(buffer, from + width, line, "]", look.theme.label);
+    }
+    for (words, line) in flowing(&words, room.into()).into_iter().zip(lines) {
+        write(buffer, 0, line, &words, look.theme.text);
     }
 }
 
-fn ids(frame: &Frame, at: RowRef) -> String {
-    let row = frame.row(at);
-    let wanted = [
-        "pid",
-        "ppid",
-        "accounting_ppid",
-        "pgid",
-        "sid",
-        "uid",
-        "euid",
-        "gid",
-        "egid",
-        "threads",
-        "state",
-        "policy",
-        "priority",
-        "nice",
-        "processor",
-    ];
-    let keys = PROCESS_KEYS.iter().filter(|key| wanted.contains(&key.name()));
-    keys.map(|key| format!("{} {}", key.name(), text(*key, &row))).collect::<Vec<_>>().join(", ")
+/// Phrases with commas between them, in lines of that width; none of them is broken.
+fn flowing(phrases: &[String], width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for phrase in phrases {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = phrase.clone(),
+            Some(line) if line.chars().count() + phrase.chars().count() + 3 <= width => {
+                *line = format!("{line}, {phrase}");
+            }
+            _ => lines.push(phrase.clone()),
+        }
+    }
+    lines
 }
 
-fn counts(frame: &Frame, at: RowRef) -> String {
-    let row = frame.row(at);
-    let count = |(name, field): &(&str, Field)| format!("{name} {}", text(Key::Field(*field), &row));
-    COUNTS.iter().map(count).collect::<Vec<_>>().join(", ")
+/// The last intervals as a graph.
+fn draw_history(
+    state: &State,
+    kind: Kind,
+    id: TaskId,
+    look: &Look,
+    buffer: &mut Buffer,
+    lines: &mut Range<u16>,
+) {
+    let shares = state.history.of(kind, id);
+    let most = shares.iter().copied().max().unwrap_or(0);
+    if most == 0 || state.strip.is_some() {
+        return;
+    }
+    let Some(line) = lines.next() else { return };
+    let from = write(buffer, 0, line, "history [", look.theme.label);
+    draw_sparkline(&shares, most, look, buffer, (from, line));
+    let mut percent = Vec::new();
+    append_per_mille(&mut percent, most);
+    let text = format!("] most {} % of a CPU", String::from_utf8_lossy(&percent));
+    write(buffer, from + shares.len() as u16, line, &text, look.theme.label);
 }
 
-fn text(key: Key, row: &Row) -> String {
+/// Labels and figures side by side, from the top to the bottom.
+fn draw_pairs(pairs: &[(&str, String)], look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16) {
+    let columns = usize::from(room / PAIR_WIDTH).max(1);
+    let count = pairs.len().div_ceil(columns);
+    for row in 0..count {
+        let Some(line) = lines.next() else { return };
+        for (column, (label, figure)) in pairs.iter().skip(row).step_by(count).enumerate() {
+            let from = column as u16 * PAIR_WIDTH;
+            write(buffer, from, line, label, look.theme.label);
+            let width = figure.chars().count() as u16;
+            let right = (from + PAIR_WIDTH - 3).saturating_sub(width);
+            write(buffer, right.max(from + label.len() as u16 + 1), line, figure, look.theme.text);
+        }
+    }
+}
+
+/// Writes a label and its text, in as many lines as that takes.
+fn draw_part(look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16, part: (&str, &str)) {
+    let (label, text) = part;
+    for (index, piece) in wrap(text, usize::from(room.saturating_sub(INDENT + 1))).into_iter().enumerate() {
+        let Some(line) = lines.next() else { return };
+        if index == 0 {
+            write(buffer, 0, line, label, look.theme.label);
+        }
+        write(buffer, INDENT, line, &piece, look.theme.text);
+    }
+}
+
+/// With the unit that fits or, where that is wanted, as in JSON.
+fn figure(key: Key, row: &Row, is_exact: bool) -> String {
     let mut cell = Vec::new();
-    append_value(&mut cell, key.value(row));
+    match (key.unit(), key.value(row)) {
+        (Unit::Nanoseconds, Value::Unsigned(ns)) if !is_exact => append_duration(&mut cell, ns),
+        (Unit::Bytes, Value::Unsigned(bytes)) if !is_exact => append_size(&mut cell, bytes),
+        (_, value) => append_value(&mut cell, value),
+    }
     String::from_utf8_lossy(&cell).into_owned()
 }
 
@@ -145,7 +211,7 @@ fn file_lines(files: Option<&FileDetail>) -> Vec<(&'static str, String)> {
     let calls = files.calls.map_or_else(
         || "-".to_owned(),
         |[read, reads, written, writes]| {
-            format!("{read} bytes by {reads} reads, {written} by {writes} writes")
+            format!("{read} bytes by {reads} reads, {written} by {writes} writes, since the start")
         },
     );
     let [score, adjustment] =
@@ -153,11 +219,11 @@ fn file_lines(files: Option<&FileDetail>) -> Vec<(&'static str, String)> {
     vec![
         ("command", dash(&files.command_line)),
         ("program", dash(&files.program)),
+        ("directory", dash(&files.directory)),
+        ("cgroup", dash(&files.cgroup)),
         ("open files", number(files.open_files)),
         ("limits", dash(&limits.join(", "))),
-        ("asked for in its life", calls),
-        ("cgroup", dash(&files.cgroup)),
-        ("directory", dash(&files.directory)),
+        ("asked for", calls),
         ("out of memory", format!("score {score}, adjustment {adjustment}")),
     ]
 }

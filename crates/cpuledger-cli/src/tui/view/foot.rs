@@ -7,13 +7,14 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::canvas::{Look, clear, fill, write};
+use super::canvas::{Look, clear, fill, step, write};
 use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
 use crate::tui::listing::Item;
 use crate::tui::state::State;
+use crate::tui::views::View;
 
 /// A word of the last line.
 pub(super) struct Label {
@@ -27,15 +28,33 @@ pub(super) struct Label {
     word: &'static str,
 }
 
-/// Those there is room for; words are as wide as the screen allows.
-pub(super) fn labels(width: u16) -> Vec<Label> {
-    let all: Vec<_> = keys::labels().collect();
-    let each = (width / all.len().max(1) as u16).clamp(6, 10);
-    let places = all.into_iter().enumerate().map(|(index, (key, word, action))| {
-        let from = index as u16 * each;
-        Label { from, to: from + each, action, key, word }
-    });
-    places.filter(|label| label.from + 4 < width).collect()
+/// Those of what is shown, as far as there is room: what is first stays longest, and the way out is always there.
+pub(super) fn labels(state: &State, width: u16) -> Vec<Label> {
+    let offered: &[keys::Label] = if state.detail.is_some() {
+        &keys::OF_DETAIL
+    } else if state.strip.is_some() {
+        &keys::OF_PAST
+    } else if state.view() == View::Groups {
+        &keys::OF_GROUPS
+    } else {
+        &keys::OF_TABLE
+    };
+    let needed = |label: &keys::Label| (label.0.len() + label.1.len() + 1) as u16;
+    let mut room = width.saturating_sub(needed(&keys::QUIT));
+    let fits = |label: &&keys::Label| {
+        let is_seen = needed(label) <= room;
+        room = if is_seen { room - needed(label) } else { 0 };
+        is_seen
+    };
+    let mut from = 0;
+    let place = |&(key, word, action): &keys::Label| {
+        let to = from + (key.len() + word.len()) as u16;
+        let label = Label { from, to, action, key, word };
+        from = to + 1;
+        label
+    };
+    let shown: Vec<&keys::Label> = offered.iter().filter(fits).collect();
+    shown.into_iter().chain([&keys::QUIT]).map(place).collect()
 }
 
 pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
@@ -45,11 +64,9 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
         draw_note(&message.text, style, look, buffer, row);
         return;
     }
-    for label in labels(width) {
+    for label in labels(state, width) {
         let next = write(buffer, label.from, row, label.key, look.theme.text);
-        let room = usize::from(label.to.min(width).saturating_sub(next));
-        let word: String = label.word.chars().take(room).collect();
-        write(buffer, next, row, &format!("{word:<room$}"), look.theme.key);
+        write(buffer, next, row, label.word, look.theme.key);
     }
 }
 
@@ -80,28 +97,39 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
         return;
     };
     let whole = frame.whole(at);
-    let shares = state.history.of(at.kind, whole.id());
-    let most = shares.iter().copied().max().unwrap_or(0);
     let number = if at.kind == Kind::Task { whole.tid.0 } else { whole.pid.0 };
     let name = escaped(whole.comm.as_bytes());
+    let is_followed = if state.followed.is_some() { ", followed" } else { "" };
+    let text = format!("{place}{is_followed} {number} {name}");
+    let next = write(buffer, 0, row, &text, look.theme.label);
+    // What is remembered is not that of the past.
+    if state.strip.is_some() {
+        return;
+    }
+    let shares = state.history.of(at.kind, whole.id());
+    let most = shares.iter().copied().max().unwrap_or(0);
     let mut percent = Vec::new();
     append_per_mille(&mut percent, most);
-    let percent = String::from_utf8_lossy(&percent).into_owned();
-    let is_followed = if state.followed.is_some() { ", followed" } else { "" };
-    let text = format!("{place}{is_followed} {number} {name}: most {percent} % ");
-    let next = write(buffer, 0, row, &text, look.theme.label);
+    let text = format!(": most {} % ", String::from_utf8_lossy(&percent));
+    let next = write(buffer, next, row, &text, look.theme.label);
     let room = usize::from(buffer.area.width.saturating_sub(next)).min(INTERVALS);
-    let steps: &[char] = if look.is_ascii {
-        &[' ', '.', ':', '-', '=', '+', '*', '#', '@']
-    } else {
-        &[' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
-    };
-    let full = most.max(1);
-    let line: String = shares[shares.len().saturating_sub(room)..]
-        .iter()
-        .map(|&share| steps[(share as usize * (steps.len() - 1)).div_ceil(full as usize)])
-        .collect();
-    write(buffer, next, row, &line, look.theme.user);
+    draw_sparkline(&shares[shares.len().saturating_sub(room)..], most, look, buffer, (next, row));
+}
+
+/// Shares of the last intervals; `most` has full height.
+pub(super) fn draw_sparkline(
+    shares: &[u64],
+    most: u64,
+    look: &Look,
+    buffer: &mut Buffer,
+    (from, row): (u16, u16),
+) {
+    let mut column = from;
+    for &share in shares {
+        let mark = if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
+        let style = look.theme.heat(share).unwrap_or(look.theme.user);
+        column = write(buffer, column, row, &mark.to_string(), style);
+    }
 }
 
 /// An empty last line.

@@ -1,264 +1,259 @@
-//! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
+//! The head, three lines at any width: views and clock; the balance, with who has the most; CPUs, and the last minutes.
 
-use cpuledger::host_statistics::{CpuShare, Memory};
-use cpuledger_proc::count::count_of;
-use cpuledger_view::interval::by::append_blocked_task;
-use cpuledger_view::interval::column::{append_bytes, append_decimals};
-use cpuledger_view::interval::{Writer, append_uptime};
-use cpuledger_view::layout;
+mod meters;
+
+use cpuledger_proc::escape::escaped;
+use cpuledger_view::interval::balance::Shares;
+use cpuledger_view::interval::column::{append_decimals, append_per_mille, per_mille};
+use cpuledger_view::layout::wrap;
+use cpuledger_view::shares::apportion;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
-use ratatui_core::text::{Line, Span};
 
-use super::canvas::Look;
-use crate::cmd::top::select::is_wanted_blocked;
-use crate::tui::frame::{Frame, Kind};
-use crate::tui::state::State;
+use super::canvas::{Look, write};
+use super::facts;
+use super::pieces::{BETWEEN, Piece, draw_pieces, fitting, needed};
+use super::strip;
+use crate::tui::action::Action;
+use crate::tui::frame::Frame;
+use crate::tui::state::{Layout, State};
+use crate::tui::views::View;
 
-/// The narrowest bar.
-const LEAST_BAR: u16 = 18;
-/// Bars of CPUs beside each other.
-const MOST_BESIDE: u16 = 4;
+/// The highest rank of what is left out only after the names of other views.
+const MOST_NEEDED: u8 = 3;
 
-pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, most: usize) {
+/// So many letters of a filter are in the first line.
+const MOST_OF_FILTER: usize = 32;
+
+/// How many lines it has.
+pub(super) fn lines(height: u16) -> u16 {
+    match height {
+        0..6 => 0,
+        6..8 => 1,
+        _ => 3,
+    }
+}
+
+/// Draws it, and notes where the views and the time line are.
+pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
+    let lines = lines(buffer.area.height);
+    if lines == 0 {
+        return;
+    }
+    let balance = if lines == 1 { 0 } else { 1 };
+    if lines > 1 {
+        draw_views(state, look, buffer);
+        meters::draw(state, look, buffer, 2);
+    }
+    match &state.frame {
+        Some(frame) => draw_balance(state, frame, look, buffer, balance),
+        None => drop(write(buffer, 0, balance, "The first figures come in a moment...", look.theme.label)),
+    }
+}
+
+/// What is to be said of an interval of the past, where that is more than the first line has room for.
+pub(super) fn note(state: &State, width: usize) -> Vec<String> {
+    const IN_FIRST_LINE: usize = 32;
+    let words = state.strip.as_ref().map(|strip| strip.words.as_str());
+    words.filter(|words| words.len() > IN_FIRST_LINE).map_or(Vec::new(), |words| wrap(words, width))
+}
+
+/// The words of the views, and where they are; a click leads there.
+pub(super) fn tabs(state: &State, width: u16) -> Vec<(u16, u16, View, String)> {
+    let name = |view: View| match view {
+        View::Groups => state.settings.group_name().unwrap_or(view.name()),
+        view => view.name(),
+    };
+    // What is unusual has to be seen, and the clock.
+    let right: Vec<Piece> =
+        right(state, None).into_iter().filter(|(rank, ..)| *rank <= MOST_NEEDED).collect();
+    let room = usize::from(width).saturating_sub(needed(&right).max(9) + BETWEEN);
+    // The view that is seen has its whole name in any case.
+    let in_short = |view: View| if is_here(state, view) { name(view) } else { view.short_name() };
+    let fits = |of: &dyn Fn(View) -> &'static str| {
+        View::ALL.iter().map(|view| of(*view).len() + 2).sum::<usize>() <= room
+    };
+    let only_here = |view: View| if is_here(state, view) { name(view) } else { "" };
+    let shown: &dyn Fn(View) -> &'static str = if fits(&name) {
+        &name
+    } else if fits(&in_short) {
+        &in_short
+    } else {
+        &only_here
+    };
+    let mut from = 0;
+    let tab = |(number, view): (usize, &View)| {
+        let text = format!("{}{}", number + 1, shown(*view));
+        let to = from + text.len() as u16;
+        let place = (from, to, *view, text);
+        from = to + 1;
+        place
+    };
+    View::ALL.iter().enumerate().map(tab).collect()
+}
+
+/// Whether that view is shown: the past is one beside another.
+fn is_here(state: &State, view: View) -> bool {
+    view == state.view() || view == View::History && state.strip.is_some()
+}
+
+fn draw_views(state: &State, look: &Look, buffer: &mut Buffer) {
     let width = buffer.area.width;
-    for (row, line) in (0..).zip(lines(state, width, most, Some(look))) {
-        if row < buffer.area.height {
-            buffer.set_line(0, row, &line, width);
-        }
+    let mut next = 0;
+    for (from, _, view, text) in tabs(state, width) {
+        let is_here = is_here(state, view);
+        let (number, name) = text.split_at(1);
+        let number_style = if is_here { look.theme.selected } else { look.theme.text };
+        next = write(buffer, from, 0, number, number_style);
+        next = write(buffer, next, 0, name, if is_here { look.theme.selected } else { look.theme.label });
     }
+    let room = usize::from(width.saturating_sub(next + 1));
+    let pieces = fitting(right(state, Some(look)), room);
+    let needed = needed(&pieces);
+    draw_pieces(&pieces, buffer, width.saturating_sub(needed as u16), 0);
 }
 
-/// The lines of the head, at most `most`: those of the highest rank are dropped first. Without figures there are no bars in them.
-pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>) -> Vec<Line<'static>> {
-    let Some(frame) = &state.frame else {
-        return vec![Line::raw("Waiting for the end of the first interval...")];
-    };
-    let mut ranked: Vec<(u8, Line<'static>)> = wrapped(&title(state, frame), width, 3).collect();
-    let cpus = cpu_lines(state, frame, width, most / 2, look);
-    ranked.extend(cpus.into_iter().map(|line| (2, line)));
-    if state.settings.has_memory
-        && let Some(memory) = frame.around.statistics.memory
-    {
-        ranked.push((4, memory_line(memory, width, look)));
+/// What is at the right of the first line: what is unusual first.
+fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
+    let style = |of: fn(&Look) -> Style| look.map(of).unwrap_or_default();
+    let mark = style(|look| look.theme.mark);
+    let label = style(|look| look.theme.label);
+    let mut pieces = Vec::new();
+    if !state.query.is_empty() {
+        let text = state.query.text().trim();
+        let shown: String = text.chars().take(MOST_OF_FILTER).collect();
+        let more = if shown.len() < text.len() { "..." } else { "" };
+        pieces.push((1, format!("[{shown}{more}]"), mark));
     }
-    ranked.extend(pressure(frame).iter().flat_map(|text| wrapped(text, width, 6)));
-    ranked.extend(averages(frame).iter().flat_map(|text| wrapped(text, width, 5)));
-    ranked.extend(wrapped(&counts(state, frame), width, 5));
-    ranked.extend(balance(frame, width));
-    ranked.extend(losses(frame, width));
-    ranked.extend(blocked(state, frame, width).map(|line| (3, line)));
-    while ranked.len() > most.max(1) {
-        let highest = ranked.iter().map(|(rank, _)| *rank).max();
-        let place = ranked.iter().rposition(|(rank, _)| Some(*rank) == highest);
-        place.map(|place| ranked.remove(place));
+    if state.is_paused {
+        pieces.push((0, "[PAUSED]".to_owned(), mark));
     }
-    ranked.into_iter().map(|(_, line)| line).collect()
-}
-
-/// Text in as many lines as it takes, all of them of that rank.
-fn wrapped(text: &str, width: u16, rank: u8) -> impl Iterator<Item = (u8, Line<'static>)> + use<> {
-    layout::wrap(text, width.into()).into_iter().map(move |line| (rank, Line::raw(line)))
-}
-
-fn title(state: &State, frame: &Frame) -> String {
-    let mut uptime = Vec::new();
-    append_uptime(&mut uptime, frame.around.uptime.ticks(1_000_000_000));
-    let load = frame.around.statistics.load.as_ref().map(|load| load.averages.join(", "));
-    let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
-    let paused = if state.is_paused { "  [PAUSED]" } else { "" };
-    let filter =
-        if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text().trim()) };
-    let up = String::from_utf8_lossy(&uptime).into_owned();
-    format!("ptop - {} up {up}{load}{paused}{filter}", frame.around.time_of_day)
-}
-
-/// What was attributed, in more lines where it is too long for one: of these the first, which names the interval, counts least.
-fn balance(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
-    let mut text = Vec::new();
-    Writer::default().append_balance(&mut text, &frame.interval);
-    let text = String::from_utf8_lossy(&text).into_owned();
-    match text.split_once(": ") {
-        Some((interval, parts)) if text.len() > usize::from(width) => {
-            wrapped(interval, width, 2).chain(wrapped(parts, width, 1)).collect()
-        }
-        _ => wrapped(&text, width, 1).collect(),
+    if let Some(strip) = state.strip.as_ref().filter(|_| note(state, usize::MAX).is_empty()) {
+        pieces.push((0, strip.words.clone(), style(|look| look.theme.header)));
+    } else if let Some(frame) = &state.frame {
+        pieces.push((2, frame.around.time_of_day.clone(), style(|look| look.theme.text)));
     }
+    let Some(frame) = &state.frame else { return pieces };
+    if !frame.interval.is_since_boot() {
+        let mut seconds = Vec::new();
+        append_decimals(&mut seconds, frame.interval.length_ns() / 100_000_000, 1);
+        pieces.push((4, format!("{} s", String::from_utf8_lossy(&seconds)), label));
+    }
+    pieces.push((5, frame.interval.source_name().to_owned(), label));
+    if facts::is_inexact(&frame.interval) {
+        pieces.push((3, "! notes: ?".to_owned(), mark));
+    }
+    pieces
 }
 
-/// What the source cannot see, or has lost. That nothing is lost goes first where there is no room.
-fn losses(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
-    let mut text = Vec::new();
-    Writer::default().append_losses(&mut text, &frame.interval);
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let rank = if text.starts_with("Balanced") { 7 } else { 4 };
-    wrapped(&text, width, rank).collect()
+/// One bar of the whole capacity, the figures behind it, and who has the most.
+fn draw_balance(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, row: u16) {
+    let width = buffer.area.width;
+    if frame.interval.is_since_boot() {
+        let unread = match frame.around.unread {
+            0 => String::new(),
+            unread => format!(" ({unread} not read)"),
+        };
+        let text = format!("Totals since each process began{unread}; the first interval follows");
+        write(buffer, 0, row, &text, look.theme.mark);
+        return;
+    }
+    if state.settings.is_exact {
+        write(buffer, 0, row, &exact(frame), look.theme.text);
+        return;
+    }
+    let bar = (width / 5).clamp(6, 40);
+    let parts = parts(frame);
+    let styles =
+        [look.theme.user, look.theme.system, look.theme.stolen, look.theme.unattributed, look.theme.idle];
+    let marks = if look.is_ascii { ["|", "#", "*", "?", "."] } else { ["█", "▓", "▒", "?", "·"] };
+    let cells = apportion(parts, u64::from(bar)).unwrap_or_default();
+    let mut column = 0;
+    for ((count, mark), style) in cells.into_iter().zip(marks).zip(styles) {
+        column = write(buffer, column, row, &mark.repeat(count as usize), style);
+    }
+    let room = usize::from(width.saturating_sub(bar + 1));
+    draw_pieces(&fitting(figures(state, frame, look), room), buffer, bar + 1, row);
 }
 
-fn counts(state: &State, frame: &Frame) -> String {
+/// User, system, stolen, unattributed and idle time.
+fn parts(frame: &Frame) -> [u64; 5] {
     let interval = &frame.interval;
-    let mut parts = Vec::new();
-    if let Some(tasks) = frame.around.statistics.load.as_ref().and_then(|load| load.tasks) {
-        parts.push(count_of(tasks.into(), "task"));
-    }
-    if let Some(running) = frame.around.statistics.running {
-        parts.push(format!("{running} running"));
-    }
-    if let Some(born) = frame.around.born {
-        parts.push(format!("{born} born"));
-    }
-    if let Some(exited) = &interval.exited {
-        parts.push(format!(
-            "{} died",
-            exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
-        ));
-    }
-    let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
-    let counted =
-        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    parts.push(format!("{} active", counted(processes, "process", "processes")));
-    if state.settings.has_all {
-        let listed = if state.settings.has_threads {
-            counted(frame.all(Kind::Task).count(), "thread", "threads")
-        } else {
-            counted(frame.all(Kind::Process).count(), "process", "processes")
-        };
-        parts.push(format!("{listed} listed"));
-    }
-    parts.join(", ")
+    let [user, system, stolen] = frame.modes_ns();
+    let unattributed = interval.unattributed_ns.unwrap_or(0);
+    let rest = interval.capacity_ns.saturating_sub(interval.attributed_ns + unattributed);
+    [user, system, stolen, unattributed, interval.idle_ns.unwrap_or(rest)]
 }
 
-/// How many tasks did what on average, from the sums of their nanoseconds.
-fn averages(frame: &Frame) -> Option<String> {
-    let [waited_ns, blocked_ns] = frame.held_ns()?;
-    let length_ns = u128::from(frame.interval.length_ns().max(1));
-    let average = |sum_ns: u64| {
-        let mut text = Vec::new();
-        append_decimals(&mut text, (u128::from(sum_ns) * 100 / length_ns) as u64, 2);
-        String::from_utf8_lossy(&text).into_owned()
-    };
-    let [running, waiting, blocked] = [frame.interval.attributed_ns, waited_ns, blocked_ns].map(average);
-    Some(format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked"))
+fn tenths(per_mille: u64) -> String {
+    let mut text = Vec::new();
+    append_per_mille(&mut text, per_mille);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What was blocked all the time by name, as much of it as there is room for.
-fn blocked(state: &State, frame: &Frame, width: u16) -> Option<Line<'static>> {
-    let all = frame.interval.blocked.as_deref().filter(|_| state.settings.has_states)?;
-    let listed: Vec<_> = all.iter().filter(|blocked| is_wanted_blocked(&state.options, blocked)).collect();
-    let not_listed = frame.interval.blocked_tasks - all.len() as u64;
-    let mut text = String::new();
-    for (index, blocked) in listed.iter().enumerate() {
-        let mut words = Vec::new();
-        append_blocked_task(&mut words, blocked);
-        let before = if index == 0 { "Blocked all the time: " } else { "; " };
-        let more = format!("; {} more", (listed.len() - index) as u64 + not_listed);
-        let words = format!("{before}{}", String::from_utf8_lossy(&words));
-        let needed = layout::width(text.as_bytes()) + layout::width(words.as_bytes());
-        let is_last = index + 1 == listed.len() && not_listed == 0;
-        if index > 0 && needed + if is_last { 0 } else { more.len() } > usize::from(width) {
-            return Some(Line::raw(text + &more));
-        }
-        text += &words;
+fn figures(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
+    let interval = &frame.interval;
+    let theme = &look.theme;
+    let length_ns = frame.cpu_length_ns() * state.cpus_in_whole(frame);
+    let of = |ns: u64| tenths(per_mille(ns, length_ns));
+    // They add up as they are printed.
+    let shares = apportion(parts(frame), per_mille(interval.capacity_ns, length_ns)).unwrap_or_default();
+    let [user, system, stolen, unattributed, idle] = shares;
+    let mut pieces = vec![
+        (1, format!("user {}", tenths(user)), theme.user),
+        (1, format!("sys {}", tenths(system)), theme.system),
+    ];
+    // Sources without a balance do not know it.
+    if interval.idle_ns.is_some() {
+        pieces.push((2, format!("stolen {}", tenths(stolen)), theme.stolen));
     }
-    if not_listed > 0 && !text.is_empty() {
-        text += &format!("; {not_listed} more");
+    if interval.idle_ns.is_some() {
+        pieces.push((1, format!("idle {}", tenths(idle)), theme.label));
+        let (rank, style) = if unattributed == 0 { (6, theme.label) } else { (1, theme.unattributed) };
+        pieces.push((rank, format!("unattributed {}", tenths(unattributed)), style));
     }
-    (!text.is_empty()).then(|| Line::raw(text))
-}
-
-fn pressure(frame: &Frame) -> Option<String> {
-    let names = ["cpu", "memory", "io"];
-    let mut parts = Vec::new();
-    for (name, pressure) in names.iter().zip(&frame.around.statistics.pressure) {
-        let Some(pressure) = pressure else { continue };
-        let percent = |share: u32| format!("{}.{:02}", share / 100, share % 100);
-        let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));
-        parts.push(format!("{name} {}{full}", percent(pressure.some)));
+    pieces.push((4, format!("= {} %", of(interval.capacity_ns)), theme.label));
+    if let Some((name, ns)) = largest(frame) {
+        pieces.push((3, format!("most: {name} {} %", of(ns)), theme.own));
     }
-    (!parts.is_empty()).then(|| format!("Pressure, % of 10 s some/full: {}", parts.join(", ")))
-}
-
-/// One bar a CPU, or one for all where there is no room, or where that is wanted.
-fn cpu_lines(
-    state: &State,
-    frame: &Frame,
-    width: u16,
-    most: usize,
-    look: Option<&Look>,
-) -> Vec<Line<'static>> {
-    let cpus = &frame.around.cpus;
-    if cpus.is_empty() {
-        return Vec::new();
+    if let Some([waited_ns, blocked_ns]) = frame.held_ns() {
+        pieces.push((7, format!("waiting {}", facts::average(waited_ns, frame)), theme.label));
+        pieces.push((8, format!("blocked {}", facts::average(blocked_ns, frame)), theme.label));
     }
-    let beside = (width / (LEAST_BAR + 12)).clamp(1, MOST_BESIDE).min(cpus.len() as u16);
-    let lines = cpus.len().div_ceil(usize::from(beside));
-    if !state.settings.has_cpus || lines > most.max(1) {
-        let mean = |part: fn(&CpuShare) -> u32| cpus.iter().map(part).sum::<u32>() / cpus.len() as u32;
-        let all = CpuShare {
-            cpu: 0,
-            user: mean(|share| share.user),
-            system: mean(|share| share.system),
-            stolen: mean(|share| share.stolen),
-        };
-        return vec![Line::from(cpu_bar("CPU", &all, width.min(120), look))];
+    pieces
+}
+
+/// The process with the most time.
+fn largest(frame: &Frame) -> Option<(String, u64)> {
+    const MOST: usize = 15;
+    let row = frame.interval.processes.iter().max_by_key(|row| row.usage.cpu_ns)?;
+    let name: String = escaped(row.task.comm.as_bytes()).chars().take(MOST).collect();
+    (row.usage.cpu_ns > 0).then_some((name, row.usage.cpu_ns))
+}
+
+/// The balance to the nanosecond.
+fn exact(frame: &Frame) -> String {
+    let interval = &frame.interval;
+    let known = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
+    let Shares { rest, .. } = Shares::of(interval);
+    let sign = if rest.is_some() { "=" } else { "of" };
+    format!(
+        "attributed {} + idle {} + unattributed {} {sign} {} ns",
+        interval.attributed_ns,
+        known(interval.idle_ns),
+        known(interval.unattributed_ns),
+        interval.capacity_ns
+    )
+}
+
+/// What a click on the head does.
+pub(super) fn places(state: &State, layout: &mut Layout) {
+    let (width, height) = layout.size;
+    if lines(height) < 3 {
+        return;
     }
-    let each = width / beside;
-    let bars = |share: &CpuShare| cpu_bar(&format!("{:>3}", share.cpu), share, each, look);
-    // Downwards, as one reads a list.
-    (0..lines)
-        .map(|line| Line::from(cpus.iter().skip(line).step_by(lines).flat_map(bars).collect::<Vec<_>>()))
-        .collect()
-}
-
-fn cpu_bar(name: &str, share: &CpuShare, width: u16, look: Option<&Look>) -> Vec<Span<'static>> {
-    let Some(look) = look else { return Vec::new() };
-    let busy = share.user + share.system + share.stolen;
-    let parts =
-        [(share.user, look.theme.user), (share.system, look.theme.system), (share.stolen, look.theme.stolen)];
-    bar(name, &parts, &format!("{}.{}%", busy / 10, busy % 10), width, look)
-}
-
-fn memory_line(memory: Memory, width: u16, look: Option<&Look>) -> Line<'static> {
-    let Some(look) = look else { return Line::default() };
-    let half = width / 2;
-    let share = |part: u64, whole: u64| (u128::from(part) * 1000 / u128::from(whole.max(1))) as u32;
-    let used = memory.total.saturating_sub(memory.available);
-    let cache = memory.cache.min(memory.available);
-    let parts = [(share(used, memory.total), look.theme.user), (share(cache, memory.total), look.theme.idle)];
-    let mut spans = bar("Mem", &parts, &of(used, memory.total), half, look);
-    let swapped = memory.swap_total.saturating_sub(memory.swap_free);
-    let parts = [(share(swapped, memory.swap_total), look.theme.system)];
-    spans.extend(bar("Swp", &parts, &of(swapped, memory.swap_total), half, look));
-    Line::from(spans)
-}
-
-fn of(part: u64, whole: u64) -> String {
-    const WIDTH: usize = 5;
-    let size = |bytes| {
-        let mut text = Vec::new();
-        append_bytes(&mut text, bytes, WIDTH);
-        String::from_utf8_lossy(&text).into_owned()
-    };
-    format!("{}/{}", size(part), size(whole))
-}
-
-/// `Name[||||    text]`, so wide, a blank behind it included. Parts are thousandths.
-fn bar(name: &str, parts: &[(u32, Style)], text: &str, width: u16, look: &Look) -> Vec<Span<'static>> {
-    let inner = usize::from(width).saturating_sub(name.len() + 3);
-    let mut spans = vec![Span::styled(name.to_owned(), look.theme.label), Span::raw("[")];
-    let text: String = text.chars().take(inner).collect();
-    let room = inner - text.len();
-    const MARKS: [&str; 3] = ["|", "#", "*"];
-    let (mut filled, mut sum) = (0, 0);
-    for ((share, style), mark) in parts.iter().zip(MARKS) {
-        sum += share;
-        // Where the whole bar were this wide, the text covers its end.
-        let end = ((inner * sum as usize + 500) / 1000).min(room);
-        spans.push(Span::styled(mark.repeat(end.saturating_sub(filled)), *style));
-        filled = filled.max(end);
-    }
-    spans.push(Span::raw(" ".repeat(room - filled)));
-    spans.push(Span::styled(text, look.theme.label));
-    spans.push(Span::raw("] "));
-    spans
+    layout.tabs =
+        tabs(state, width).into_iter().map(|(from, to, view, _)| (from, to, Action::View(view))).collect();
+    let (from, to) = meters::timeline_place(state, width);
+    layout.timeline = strip::visible(state, to - from).map(|first| (from, to, first));
 }

@@ -6,69 +6,126 @@ use cpuledger_view::query::aliases;
 use ratatui_core::buffer::Buffer;
 
 use super::canvas::{Look, write};
-use super::dialog;
+use super::{dialog, facts};
 use crate::tui::keys;
+use crate::tui::mode::{Help, Mode};
+use crate::tui::state::State;
 use cpuledger_view::shares::STATE_COLUMNS;
 
 /// Where the explanations begin.
 const INDENT: u16 = 16;
 
-pub(super) fn draw(top: usize, look: &Look, buffer: &mut Buffer) {
+/// A line: a title, keys and what they do, or a sentence.
+enum Line {
+    Title(String),
+    Keys(String, String),
+    Sentence(String),
+}
+
+pub(super) fn draw(state: &State, help: &Help, look: &Look, buffer: &mut Buffer) {
     dialog::clear_screen(buffer, look);
     let (width, height) = (buffer.area.width, buffer.area.height);
-    let top = top.min(last(width, height));
-    for (row, (keys, text)) in (0..height.saturating_sub(1)).zip(wrapped(width).iter().skip(top)) {
-        match keys {
-            None => drop(write(buffer, 0, row, text, look.theme.header)),
-            Some(keys) => {
+    let lines = wrapped(state, help, width);
+    let top = help.top.min(last_of(&lines, height));
+    for (row, line) in (0..height.saturating_sub(1)).zip(lines.iter().skip(top)) {
+        match line {
+            Line::Title(text) => drop(write(buffer, 0, row, text, look.theme.group)),
+            Line::Sentence(text) => drop(write(buffer, 0, row, text, look.theme.text)),
+            Line::Keys(keys, text) => {
                 let next = write(buffer, 1, row, keys, look.theme.mark);
                 write(buffer, INDENT.max(next + 1), row, text, look.theme.text);
             }
         }
     }
-    if height > 0 {
-        let last = "Up, Down, PgUp, PgDn: more; any other key: back";
-        write(buffer, 0, height - 1, last, look.theme.key);
+    if height == 0 {
+        return;
     }
+    let last = if help.is_typing {
+        format!("/{}  Enter: keep, Esc: all", help.search)
+    } else if help.search.is_empty() {
+        "Up, Down, PgUp, PgDn: more; /: search; any other key: back".to_owned()
+    } else {
+        format!("lines with `{}`; /: search again, Esc: all; any other key: back", help.search)
+    };
+    write(buffer, 0, height - 1, &last, look.theme.key);
 }
 
 /// The line that is first where the end is seen.
-pub(super) fn last(width: u16, height: u16) -> usize {
-    wrapped(width).len().saturating_sub(usize::from(height.saturating_sub(1)))
+pub(super) fn last(state: &State, (width, height): (u16, u16)) -> usize {
+    let Mode::Help(help) = &state.mode else { return 0 };
+    last_of(&wrapped(state, help, width), height)
 }
 
-/// The lines on a screen of this width: keys and what they do, or no keys and a title. What takes more than a line goes on in the next,
-/// without keys in front.
-fn wrapped(width: u16) -> Vec<(Option<String>, String)> {
+fn last_of(lines: &[Line], height: u16) -> usize {
+    lines.len().saturating_sub(usize::from(height.saturating_sub(1)))
+}
+
+/// The lines on a screen of this width. What takes more than a line goes on in the next, without keys in front.
+fn wrapped(state: &State, help: &Help, width: u16) -> Vec<Line> {
     let mut wrapped = Vec::new();
-    for (keys, text) in lines() {
-        let from = if keys.is_empty() { 0 } else { INDENT.max(keys.chars().count() as u16 + 2) };
-        let (mut next, is_title) = (Some(keys), from == 0);
-        for line in wrap(&text, usize::from(width.saturating_sub(from))) {
-            let keys = next.take().unwrap_or_default();
-            wrapped.push(if is_title { (None, line) } else { (Some(keys), line) });
+    for line in found(lines(state), &help.search) {
+        match line {
+            Line::Title(text) => {
+                if !wrapped.is_empty() {
+                    wrapped.push(Line::Sentence(String::new()));
+                }
+                wrapped.extend(wrap(&text, width.into()).into_iter().map(Line::Title));
+            }
+            Line::Sentence(text) => wrapped.extend(wrap(&text, width.into()).into_iter().map(Line::Sentence)),
+            Line::Keys(keys, text) => {
+                let from = INDENT.max(keys.chars().count() as u16 + 2);
+                let mut next = Some(keys);
+                for line in wrap(&text, usize::from(width.saturating_sub(from))) {
+                    wrapped.push(Line::Keys(next.take().unwrap_or_default(), line));
+                }
+            }
         }
     }
     wrapped
 }
 
-/// Keys, then what filters and columns are called.
-fn lines() -> Vec<(String, String)> {
-    let mut lines: Vec<(String, String)> =
-        keys::help().into_iter().map(|(keys, text)| (keys, text.to_owned())).collect();
-    lines.push((
-        String::new(),
-        "Filters: NAME OPERATOR VALUE ..., with =, !=, >, >=, <, <=, ~ (pattern), !~".to_owned(),
-    ));
-    lines.extend(aliases().map(|(name, help)| (name.to_owned(), help.to_owned())));
-    lines.push((
-        "any key of JSON".to_owned(),
-        "and any header of a column; or, not and parentheses join".to_owned(),
-    ));
-    lines.push((String::new(), "Columns".to_owned()));
-    lines.extend(TABLE.iter().map(|column| (column.name().to_owned(), column.help().to_owned())));
-    lines
-        .push((String::new(), "Columns of states, in percent of the time that the row was alive".to_owned()));
-    lines.extend(STATE_COLUMNS.iter().map(|column| (column.name.to_owned(), column.help.to_owned())));
+/// Lines with that text, whatever its case, below their titles.
+fn found(lines: Vec<Line>, search: &str) -> Vec<Line> {
+    let wanted = search.to_lowercase();
+    if wanted.is_empty() {
+        return lines;
+    }
+    let mut title = None;
+    let mut found = Vec::new();
+    for line in lines {
+        let has = |text: &str| text.to_lowercase().contains(&wanted);
+        let is_wanted = match &line {
+            Line::Title(_) => {
+                title = Some(line);
+                continue;
+            }
+            Line::Sentence(text) => has(text),
+            Line::Keys(keys, text) => has(keys) || has(text),
+        };
+        if is_wanted {
+            found.extend(title.take());
+            found.push(line);
+        }
+    }
+    found
+}
+
+/// What is to be said of the interval, keys, then what filters and columns are called.
+fn lines(state: &State) -> Vec<Line> {
+    let title = |text: &str| Line::Title(text.to_owned());
+    let keys = |keys: &str, text: &str| Line::Keys(keys.to_owned(), text.to_owned());
+    let mut lines = vec![title("This interval")];
+    lines.extend(facts::sentences(state).into_iter().map(Line::Sentence));
+    lines.extend(keys::help().into_iter().map(|(names, text)| match names.as_str() {
+        "" => title(text),
+        names => keys(names, text),
+    }));
+    lines.push(title("Filters: NAME OPERATOR VALUE ..., with =, !=, >, >=, <, <=, ~ (pattern), !~"));
+    lines.extend(aliases().map(|(name, help)| keys(name, help)));
+    lines.push(keys("any key of JSON", "and any header of a column; or, not and parentheses join"));
+    lines.push(title("Columns"));
+    lines.extend(TABLE.iter().map(|column| keys(column.name(), column.help())));
+    lines.push(title("Columns of states, in percent of the time that the row was alive"));
+    lines.extend(STATE_COLUMNS.iter().map(|column| keys(column.name, column.help)));
     lines
 }

@@ -1,5 +1,7 @@
 //! The view of states: bars, and all figures in words. Its columns and cells are those of `--batch`.
 
+use cpuledger_view::interval::by::append_blocked_task;
+use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::{self, Room, ViewColumn};
 use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn};
@@ -7,8 +9,12 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
 use super::canvas::{Look, write};
+use super::facts;
+use super::pieces::{self, Piece};
+use crate::cmd::top::select::is_wanted_blocked;
 use crate::tui::config::Settings;
 use crate::tui::frame::{Frame, Kind};
+use crate::tui::state::State;
 
 /// The columns that there is room for, with their widths.
 pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) -> Vec<(ViewColumn, usize)> {
@@ -48,7 +54,7 @@ pub(super) fn draw_bar(
 }
 
 /// All figures in words, with the marks of the bar.
-pub(super) fn legend(cells: &Cells) -> Option<String> {
+pub(super) fn legend(cells: &Cells) -> Option<Vec<String>> {
     let times = cells.times()?;
     let mut words = Vec::new();
     for (column, mark) in STATE_COLUMNS.iter().filter(|column| is_part(column)).zip(MARKS) {
@@ -68,7 +74,8 @@ pub(super) fn legend(cells: &Cells) -> Option<String> {
     }
     let unit = if cells.is_exact() { "ns" } else { "%" };
     let seconds = times.elapsed_ns() as f64 / 1e9;
-    Some(format!("{}: {unit} of {seconds:.3} s", words.join(", ")))
+    words.push(format!("in {unit} of {seconds:.3} s"));
+    Some(words)
 }
 
 /// Whether it is the column of one part.
@@ -76,10 +83,66 @@ fn is_part(column: &StateColumn) -> bool {
     matches!(column.cell, StateCell::Share([_]))
 }
 
+/// The words for the marks of a bar.
+const WORDS: [&str; 8] =
+    ["user", "system", "stolen", "waits for a CPU", "blocked", "sleeps", "stopped", "not known"];
+
+/// The colours and marks in words, and what tasks did on average, above the table.
+pub(super) fn draw_legend(frame: &Frame, look: &Look, buffer: &mut Buffer, row: u16) {
+    let pieces = MARKS.iter().zip(WORDS).zip(styles(look)).enumerate();
+    let pieces = pieces.map(|(rank, ((mark, word), style))| (rank as u8, format!("{mark} {word}"), style));
+    let mut pieces: Vec<Piece> = pieces.collect();
+    if let Some(averages) = facts::averages(frame) {
+        pieces.push((9, averages, look.theme.label));
+    }
+    let pieces = pieces::fitting(pieces, buffer.area.width.into());
+    pieces::draw_pieces(&pieces, buffer, 0, row);
+}
+
+/// What was blocked all the time by name, as much of it as there is room for.
+pub(super) fn blocked(state: &State, width: u16) -> Option<String> {
+    let frame = state.frame.as_ref()?;
+    let all = frame.interval.blocked.as_deref()?;
+    let listed: Vec<_> = all.iter().filter(|blocked| is_wanted_blocked(&state.options, blocked)).collect();
+    let not_listed = frame.interval.blocked_tasks - all.len() as u64;
+    let mut text = String::new();
+    for (index, blocked) in listed.iter().enumerate() {
+        let mut words = Vec::new();
+        append_blocked_task(&mut words, blocked);
+        let before = if index == 0 { "Blocked all the time: " } else { "; " };
+        let more = format!("; {} more", (listed.len() - index) as u64 + not_listed);
+        let words = format!("{before}{}", String::from_utf8_lossy(&words));
+        let needed = layout::width(text.as_bytes()) + layout::width(words.as_bytes());
+        let is_last = index + 1 == listed.len() && not_listed == 0;
+        if index > 0 && needed + if is_last { 0 } else { more.len() } > usize::from(width) {
+            return Some(text + &more);
+        }
+        text += &words;
+    }
+    if not_listed > 0 && !text.is_empty() {
+        text += &format!("; {not_listed} more");
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// The colour of the first of these parts.
+pub(super) fn style_of(parts: &[Part], look: &Look) -> Style {
+    parts.first().map_or(look.theme.text, |part| styles(look)[*part as usize])
+}
+
 /// What the parts are drawn with: the first three as in the bars of CPUs.
 const MARKS: [&str; 8] = ["|", "#", "*", "w", "b", ".", "t", "?"];
 
 fn styles(look: &Look) -> [Style; 8] {
     let theme = &look.theme;
-    [theme.user, theme.system, theme.stolen, theme.mark, theme.error, theme.idle, theme.label, theme.label]
+    [
+        theme.user,
+        theme.system,
+        theme.stolen,
+        theme.heat[0],
+        theme.error,
+        theme.label,
+        theme.label,
+        theme.label,
+    ]
 }

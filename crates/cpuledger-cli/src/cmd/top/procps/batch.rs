@@ -18,7 +18,7 @@ use super::head::Head;
 use super::options::{LEAST_DELAY_NS, Options, Width};
 use super::table::Table;
 use super::who::Who;
-use crate::cmd::top::collect::{Collector, Outcome, TEXT};
+use crate::cmd::top::collect::{Collector, Outcome, TEXT, Taker};
 use crate::cmd::top::terminal::terminal_width;
 use crate::stop::wake_on_signals;
 
@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.iterations == Some(1) {
         return Ok(());
     }
-    let mut collector = Collector::open(wanted(options), false)?;
+    let mut collector = Collector::open(wanted(options), Taker::Text)?;
     wake_on_signals(collector.intervals.waker());
     collector.keep_time();
     printer.statistics = HostStatistics::read();

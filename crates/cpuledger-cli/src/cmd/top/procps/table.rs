@@ -141,6 +141,7 @@ impl Table<'_> {
             &Row::new(*entry.whole, usage),
             &CellContext {
                 length_ns: entry.length_ns,
+                interval_ns: entry.length_ns,
                 users: &self.around.users,
                 memory_total_bytes: self.memory_total_bytes,
                 has_arguments: self.has_arguments,
@@ -148,6 +149,7 @@ impl Table<'_> {
                 is_task: self.has_threads,
                 subtree_ns: None,
                 named: None,
+                has_units: false,
                 is_exact: false,
             },
         );

@@ -1,0 +1,162 @@
+//! The dead by name, below the process that inherits their time: its column `C` has it already, or `X` that of its threads. Those whose heir has no line are among
+//! the rows.
+
+use std::collections::BTreeMap;
+
+use cpuledger::{Pid, interval::Exited};
+use cpuledger_view::group::{self, DeadName, Name, exited_row};
+
+use super::entry::{Entry, Id, Item, Listing};
+use super::making::{Making, Ranked};
+use crate::tui::frame::Kind;
+
+/// What part of a CPU a name has to have for a line of its own, where nothing is filtered: more than one that have less are one line.
+const LEAST_SHARE: u64 = 100;
+
+/// Names that are listed below an heir while it is folded: those with the most time.
+const FEW_NAMES: usize = 3;
+
+/// The dead of one name: where their sum is, and which they are.
+type Named = (u32, Vec<usize>);
+
+/// All of the dead that are listed.
+#[derive(Debug, Default)]
+pub(super) struct Dead {
+    /// By heir.
+    below: BTreeMap<Pid, Vec<Named>>,
+    /// Whose heir has no line, or is not known.
+    alone: Vec<Named>,
+}
+
+impl Dead {
+    /// The dead that match.
+    pub(super) fn of(making: &Making<'_>, listing: &mut Listing, has_heirs: bool) -> Dead {
+        let mut dead = Dead::default();
+        if !making.settings.has_exited {
+            return dead;
+        }
+        let exited = making.frame.exited();
+        let is_wanted = |index: &usize| {
+            crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit)
+                && (making.query.is_empty() || making.satisfies(&exited_row(&exited[*index])))
+        };
+        let mut by_heir: BTreeMap<Option<Pid>, Vec<usize>> = BTreeMap::new();
+        for index in (0..exited.len()).filter(is_wanted) {
+            listing.exited.push(index as u32);
+            let heir = heir_of(making, &exited[index]).filter(|_| has_heirs);
+            by_heir.entry(heir).or_default().push(index);
+        }
+        let mut alone = Vec::new();
+        for (heir, indexes) in by_heir {
+            match heir.filter(|heir| has_line(making, *heir)) {
+                Some(heir) => {
+                    let names = dead_names(making, listing, indexes.into_iter());
+                    listing.heirs.extend(names.iter().map(|(sum, _)| (*sum, heir)));
+                    dead.below.insert(heir, names);
+                }
+                None => alone.extend(indexes),
+            }
+        }
+        alone.sort_unstable();
+        dead.alone = dead_names(making, listing, alone.into_iter());
+        dead
+    }
+
+    /// Whether any are below that process.
+    pub(super) fn has_below(&self, heir: Pid) -> bool {
+        self.below.contains_key(&heir)
+    }
+
+    /// Whether there are more below that process than a few.
+    pub(super) fn has_many_below(&self, heir: Pid) -> bool {
+        self.below.get(&heir).is_some_and(|names| names.len() > FEW_NAMES)
+    }
+
+    /// Those whose heir has no line.
+    pub(super) fn ranked(&self, making: &Making<'_>, listing: &Listing) -> Vec<Ranked<'static>> {
+        let rank = |named: &Named| {
+            let weight = making.weigh_number(&listing.sums[named.0 as usize].total);
+            Ranked { weight, number: (i32::MAX, named.0 as i32), entry: entry_of(making, listing, named) }
+        };
+        self.alone.iter().map(rank).collect()
+    }
+
+    /// Lists those below a process; `follows` says of which generations others follow, and whether of this.
+    pub(super) fn push_below(
+        &self,
+        making: &Making<'_>,
+        listing: &mut Listing,
+        heir: Pid,
+        (depth, follows, is_followed): (u16, u64, bool),
+        is_whole: bool,
+    ) {
+        let Some(names) = self.below.get(&heir) else { return };
+        let count = if is_whole { names.len() } else { names.len().min(FEW_NAMES) };
+        for (place, named) in names[..count].iter().enumerate() {
+            let others_follow = u64::from(is_followed || place + 1 < count) << (depth - 1);
+            let entry = Entry { depth, follows: follows | others_follow, ..entry_of(making, listing, named) };
+            push(listing, entry, named);
+        }
+    }
+
+    /// Lists an entry and, where it is a name of the dead that stands alone and is unfolded, those of that name.
+    pub(super) fn push_alone(&self, listing: &mut Listing, entry: Entry) {
+        let Item::ExitedName(sum) = entry.item else { return listing.entries.push(entry) };
+        match self.alone.binary_search_by_key(&sum, |(known, _)| *known) {
+            Ok(place) => push(listing, entry, &self.alone[place]),
+            Err(_) => listing.entries.push(entry),
+        }
+    }
+}
+
+/// The process whose line has its time already: in `X` its own, as long as that lives, and otherwise in `C` that which inherits it.
+fn heir_of(making: &Making<'_>, exited: &Exited) -> Option<Pid> {
+    let exit = &exited.exit;
+    let own = Pid(exit.process.tid.0);
+    let is_thread = exit.task != exit.process;
+    let lives = || making.frame.process(own).is_some_and(|at| making.frame.whole(at).id() == exit.process);
+    if is_thread && lives() { Some(own) } else { exited.accounting_parent }
+}
+
+/// Whether a process is among the lines.
+fn has_line(making: &Making<'_>, heir: Pid) -> bool {
+    let place = making.frame.process(heir).filter(|_| making.kind() == Kind::Process);
+    place.is_some_and(|at| making.is_shown(at) && making.matches(at))
+}
+
+fn dead_names(
+    making: &Making<'_>,
+    listing: &mut Listing,
+    indexes: impl Iterator<Item = usize>,
+) -> Vec<Named> {
+    let push = |DeadName { sum, members }| {
+        let number = listing.sums.len() as u32;
+        if sum.name == Name::OtherNames {
+            listing.others.push((number, members.clone()));
+        }
+        listing.sums.push(sum);
+        (number, members)
+    };
+    let least_ns = if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 };
+    group::dead_names(making.frame.exited(), indexes, least_ns).into_iter().map(push).collect()
+}
+
+fn entry_of(making: &Making<'_>, listing: &Listing, (sum, members): &Named) -> Entry {
+    let id = Id::ExitedName(listing.heir(*sum), listing.sums[*sum as usize].name.clone());
+    let fold = (!members.is_empty()).then(|| making.is_folded(&id));
+    Entry { fold, ..Entry::flat(Item::ExitedName(*sum)) }
+}
+
+/// The line of a name and, unless it is folded, those of that name below it.
+fn push(listing: &mut Listing, entry: Entry, (_, members): &Named) {
+    listing.entries.push(entry);
+    if entry.fold != Some(false) {
+        return;
+    }
+    for (index, &member) in members.iter().enumerate() {
+        let others_follow = u64::from(index + 1 < members.len()) << entry.depth;
+        let follows = entry.follows | others_follow;
+        let of_one = Entry { depth: entry.depth + 1, follows, ..Entry::flat(Item::Exited(member as u32)) };
+        listing.entries.push(of_one);
+    }
+}

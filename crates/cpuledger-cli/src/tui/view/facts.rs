@@ -1,0 +1,99 @@
+//! What is to be said of the interval: the page of help has it, and the head no more than a mark.
+
+use cpuledger::Interval;
+use cpuledger_proc::count::count_of;
+use cpuledger_view::interval::column::append_decimals;
+use cpuledger_view::interval::{Writer, append_uptime};
+
+use crate::tui::frame::{Frame, Kind};
+use crate::tui::state::State;
+
+/// Whether something was not seen, or is lost.
+pub(super) fn is_inexact(interval: &Interval) -> bool {
+    Writer::default().append_losses(&mut Vec::new(), interval)
+}
+
+fn losses(interval: &Interval) -> String {
+    let mut text = Vec::new();
+    Writer::default().append_losses(&mut text, interval);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Sentences about the interval that is shown, and about the machine.
+pub(super) fn sentences(state: &State) -> Vec<String> {
+    let Some(frame) = &state.frame else { return Vec::new() };
+    let mut balance = Vec::new();
+    Writer::default().append_balance(&mut balance, &frame.interval);
+    let mut uptime = Vec::new();
+    append_uptime(&mut uptime, frame.around.uptime.ticks(1_000_000_000));
+    let mut all = vec![
+        format!("{}, up {}", frame.around.time_of_day, String::from_utf8_lossy(&uptime)),
+        String::from_utf8_lossy(&balance).into_owned(),
+        losses(&frame.interval),
+        counts(state, frame),
+    ];
+    all.extend(averages(frame));
+    all.extend(pressure(frame));
+    all
+}
+
+fn counts(state: &State, frame: &Frame) -> String {
+    let interval = &frame.interval;
+    let mut parts = Vec::new();
+    if let Some(tasks) = frame.around.statistics.load.as_ref().and_then(|load| load.tasks) {
+        parts.push(count_of(tasks.into(), "task"));
+    }
+    if let Some(running) = frame.around.statistics.running {
+        parts.push(format!("{running} running"));
+    }
+    if let Some(born) = frame.around.born {
+        parts.push(format!("{born} born"));
+    }
+    if let Some(exited) = &interval.exited {
+        parts.push(format!(
+            "{} died",
+            exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
+        ));
+    }
+    let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
+    let counted =
+        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    parts.push(format!("{} active", counted(processes, "process", "processes")));
+    if state.settings.has_all {
+        let listed = if state.settings.has_threads {
+            counted(frame.all(Kind::Task).count(), "thread", "threads")
+        } else {
+            counted(frame.all(Kind::Process).count(), "process", "processes")
+        };
+        parts.push(format!("{listed} listed"));
+    }
+    parts.join(", ")
+}
+
+/// How many tasks did what on average, from the sums of their nanoseconds.
+pub(super) fn averages(frame: &Frame) -> Option<String> {
+    let [waited_ns, blocked_ns] = frame.held_ns()?;
+    let average = |sum_ns: u64| average(sum_ns, frame);
+    let [running, waiting, blocked] = [frame.interval.attributed_ns, waited_ns, blocked_ns].map(average);
+    Some(format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked"))
+}
+
+/// How many did at once on average what took so long together.
+pub(super) fn average(sum_ns: u64, frame: &Frame) -> String {
+    let length_ns = u128::from(frame.interval.length_ns().max(1));
+    let mut text = Vec::new();
+    append_decimals(&mut text, (u128::from(sum_ns) * 100 / length_ns) as u64, 2);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn pressure(frame: &Frame) -> Option<String> {
+    let names = ["cpu", "memory", "io"];
+    let mut parts = Vec::new();
+    for (name, pressure) in names.iter().zip(&frame.around.statistics.pressure) {
+        let Some(pressure) = pressure else { continue };
+        let percent = |share: u32| format!("{}.{:02}", share / 100, share % 100);
+        let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));
+        parts.push(format!("{name} {}{full}", percent(pressure.some)));
+    }
+    (!parts.is_empty()).then(|| format!("Pressure, % of 10 s some/full: {}", parts.join(", ")))
+}

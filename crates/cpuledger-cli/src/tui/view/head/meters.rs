@@ -1,0 +1,153 @@
+//! The third line of the head: a meter for each CPU, memory and load, and the time line behind them.
+
+use cpuledger::host_statistics::CpuShare;
+use cpuledger_view::interval::column::append_size;
+use ratatui_core::buffer::Buffer;
+
+use crate::tui::frame::Frame;
+use crate::tui::state::State;
+use crate::tui::view::canvas::{Look, step, write};
+use crate::tui::view::pieces::{Piece, draw_pieces, fitting, needed};
+use crate::tui::view::strip;
+
+/// From this width on, few CPUs have meters with figures.
+const WIDE: u16 = 100;
+
+/// So many CPUs at most have figures.
+const FEW: usize = 8;
+
+/// The width of such a meter, and of the bar in it.
+const METER: u16 = 17;
+const BAR: usize = 8;
+
+/// The narrowest time line.
+const LEAST_TIMELINE: u16 = 12;
+
+/// How wide the meters are, and how many CPUs a cell stands for: 0 where they have figures.
+fn meters(state: &State, frame: &Frame, width: u16) -> (u16, usize) {
+    let count =
+        if state.settings.has_cpus { frame.around.cpus.len() } else { 1.min(frame.around.cpus.len()) };
+    if count == 0 {
+        return (0, 0);
+    }
+    if count <= FEW && count as u16 * METER + 2 * WIDE / 3 <= width && width >= WIDE {
+        return (count as u16 * METER, 0);
+    }
+    let room = usize::from(width / 2).saturating_sub(4).max(1);
+    let each = count.div_ceil(room);
+    (4 + count.div_ceil(each) as u16, each)
+}
+
+/// Memory and load.
+fn words(state: &State, frame: &Frame, look: Option<&Look>) -> Vec<Piece> {
+    let label = look.map(|look| look.theme.label).unwrap_or_default();
+    let mut pieces: Vec<Piece> = Vec::new();
+    if !state.settings.has_memory {
+        return pieces;
+    }
+    let statistics = &frame.around.statistics;
+    if let Some(memory) = statistics.memory {
+        let used = memory.total.saturating_sub(memory.available);
+        pieces.push((0, format!("mem {} of {}", size(used), size(memory.total)), label));
+        let swapped = memory.swap_total.saturating_sub(memory.swap_free);
+        if memory.swap_total > 0 {
+            pieces.push((3, format!("swap {} of {}", size(swapped), size(memory.swap_total)), label));
+        }
+    }
+    if let Some(load) = &statistics.load {
+        pieces.push((1, format!("load {}", load.averages.join(" ")), label));
+        if let Some(tasks) = load.tasks {
+            pieces.push((4, format!("{tasks} tasks"), label));
+        }
+    }
+    if let Some(exited) = frame.interval.exited.as_ref().filter(|exited| !exited.is_empty()) {
+        pieces.push((2, format!("{} died", exited.len()), label));
+    }
+    pieces
+}
+
+fn size(bytes: u64) -> String {
+    let mut text = Vec::new();
+    append_size(&mut text, bytes);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The words that there is room for beside the meters and the narrowest time line.
+fn fitting_words(state: &State, frame: &Frame, width: u16, look: Option<&Look>) -> Vec<Piece> {
+    let (meters, _) = meters(state, frame, width);
+    let room = usize::from(width.saturating_sub(meters + 2 + LEAST_TIMELINE.max(width / 3)));
+    fitting(words(state, frame, look), room)
+}
+
+/// Where the time line is.
+pub(super) fn timeline_place(state: &State, width: u16) -> (u16, u16) {
+    let Some(frame) = &state.frame else { return (0, width) };
+    let (meters, _) = meters(state, frame, width);
+    let words = needed(&fitting_words(state, frame, width, None)) as u16;
+    let before = meters + u16::from(meters > 0) + words + 2 * u16::from(words > 0);
+    (before.min(width), width)
+}
+
+/// Draws the line.
+pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
+    let width = buffer.area.width;
+    let Some(frame) = &state.frame else { return };
+    let (meters, each) = meters(state, frame, width);
+    if meters > 0 && each == 0 {
+        draw_bars(&shown(state, frame), look, buffer, row);
+    } else if meters > 0 {
+        let mut column = write(buffer, 0, row, "CPU ", look.theme.label);
+        for of_cell in shown(state, frame).chunks(each) {
+            let busy = mean(of_cell);
+            let style = look.theme.heat(u64::from(busy)).unwrap_or(look.theme.user);
+            column = write(buffer, column, row, &step(busy, look.is_ascii).to_string(), style);
+        }
+    }
+    draw_pieces(&fitting_words(state, frame, width, Some(look)), buffer, meters + u16::from(meters > 0), row);
+    strip::draw(state, look, buffer, timeline_place(state, width), row);
+}
+
+fn busy(share: &CpuShare) -> u32 {
+    share.user + share.system + share.stolen
+}
+
+fn mean(cpus: &[CpuShare]) -> u32 {
+    cpus.iter().map(busy).sum::<u32>() / cpus.len().max(1) as u32
+}
+
+/// Each CPU, or all of them as one.
+fn shown(state: &State, frame: &Frame) -> Vec<CpuShare> {
+    let cpus = &frame.around.cpus;
+    if state.settings.has_cpus || cpus.is_empty() {
+        return cpus.clone();
+    }
+    let part = |part: fn(&CpuShare) -> u32| cpus.iter().map(part).sum::<u32>() / cpus.len() as u32;
+    vec![CpuShare {
+        cpu: 0,
+        user: part(|share| share.user),
+        system: part(|share| share.system),
+        stolen: part(|share| share.stolen),
+    }]
+}
+
+/// `0 ████▓▓··  62 %` for each.
+fn draw_bars(cpus: &[CpuShare], look: &Look, buffer: &mut Buffer, row: u16) {
+    let marks = if look.is_ascii { ["|", "#", "*", "."] } else { ["█", "▓", "▒", "·"] };
+    for (index, share) in cpus.iter().enumerate() {
+        let from = index as u16 * METER;
+        let mut column = write(buffer, from, row, &format!("{} ", share.cpu), look.theme.label);
+        let styles = [look.theme.user, look.theme.system, look.theme.stolen];
+        let (mut filled, mut sum) = (0, 0);
+        for ((part, style), mark) in
+            [share.user, share.system, share.stolen].into_iter().zip(styles).zip(marks)
+        {
+            sum += part as usize;
+            let end = ((sum * BAR + 500) / 1000).clamp(filled, BAR);
+            column = write(buffer, column, row, &mark.repeat(end - filled), style);
+            filled = end;
+        }
+        column = write(buffer, column, row, &marks[3].repeat(BAR - filled), look.theme.idle);
+        let style = look.theme.heat(u64::from(busy(share))).unwrap_or(look.theme.text);
+        write(buffer, column, row, &format!("{:>4} %", busy(share) / 10), style);
+    }
+}

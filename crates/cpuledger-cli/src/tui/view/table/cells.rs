@@ -1,0 +1,328 @@
+//! The cells of one line.
+
+use cpuledger::interval::{Row, Usage};
+use cpuledger_view::column::TableCell;
+use cpuledger_view::interval::column::{CellContext, TableColumn, per_mille};
+use cpuledger_view::layout;
+use cpuledger_view::shares::StateCell;
+use cpuledger_view::shares::cells::Cells;
+use cpuledger_view::shares::columns::ViewColumn;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
+
+use crate::tui::frame::Frame;
+use crate::tui::listing::{Entry, Item};
+use crate::tui::state::State;
+use crate::tui::view::canvas::{Look, step, write};
+use crate::tui::view::place::{Place, put, put_cell};
+use crate::tui::view::states;
+
+/// What lines are drawn with.
+pub(super) struct Line<'a> {
+    state: &'a State,
+    frame: &'a Frame,
+    look: &'a Look,
+    places: &'a [Place],
+    cell: Vec<u8>,
+    /// What has full height in the column of history.
+    most: u64,
+}
+
+/// A line that is being drawn.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    row: u16,
+    entry: &'a Entry,
+    style: Style,
+    has_cursor: bool,
+}
+
+impl At<'_> {
+    /// The style of a cell whose meaning has a colour.
+    fn styled(&self, style: Style) -> Style {
+        if self.has_cursor { self.style } else { self.style.patch(style) }
+    }
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(state: &'a State, frame: &'a Frame, look: &'a Look, places: &'a [Place]) -> Line<'a> {
+        Line { state, frame, look, places, cell: Vec::new(), most: state.history.most() }
+    }
+
+    /// Draws a line.
+    pub(super) fn draw(
+        &mut self,
+        buffer: &mut Buffer,
+        row: u16,
+        entry: &Entry,
+        style: Style,
+        has_cursor: bool,
+    ) {
+        let Line { state, frame, look, places, .. } = *self;
+        let at = At { row, entry, style, has_cursor };
+        let (shown, is_task) = state.cells(frame, entry.item);
+        let settings = &state.settings;
+        let context = CellContext {
+            length_ns: frame.cpu_length_ns() * state.cpus_in_whole(frame),
+            interval_ns: frame.cpu_length_ns(),
+            users: &frame.users,
+            memory_total_bytes: frame.around.statistics.memory.map(|memory| memory.total),
+            has_arguments: state.shows_arguments() && matches!(entry.item, Item::Row(_)),
+            cmdline: state.arguments.of(&shown.task).map(|line| match settings.arguments {
+                Some(_) => line,
+                None => without_directory(line),
+            }),
+            is_task,
+            subtree_ns: entry.subtree_ns,
+            named: Some(&frame.around.named),
+            has_units: true,
+            is_exact: settings.is_exact,
+        };
+        let states = Cells::of(&shown.usage, frame.cpu_length_ns(), settings.is_exact);
+        for (index, place) in places.iter().enumerate() {
+            let ViewColumn::Column(column) = place.shown else {
+                self.draw_state(buffer, index, at, &states);
+                continue;
+            };
+            match column.cell() {
+                TableCell::Parts => {
+                    let full_ns = context.length_ns.max(state.listing.most_ns);
+                    draw_parts(buffer, place, at, (&shown.usage, full_ns), look);
+                }
+                TableCell::History => self.draw_history(buffer, place, at),
+                _ => self.draw_column(buffer, (place, column), at, &shown, &context),
+            }
+        }
+    }
+
+    fn draw_column(
+        &mut self,
+        buffer: &mut Buffer,
+        (place, column): (&Place, TableColumn),
+        at: At<'_>,
+        shown: &Row,
+        context: &CellContext<'_>,
+    ) {
+        let shows = column.cell();
+        self.cell.clear();
+        let is_sum = matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
+        if shows == TableCell::Command {
+            append_branches(&mut self.cell, at.entry, self.look);
+        }
+        let branches = self.cell.len();
+        match (is_sum, shows) {
+            (true, TableCell::Id) => append_count(self.state, at.entry.item, self.look, &mut self.cell),
+            (true, TableCell::Command) => {
+                self.cell.extend_from_slice(sum_name(self.state, at.entry.item).as_bytes())
+            }
+            (true, _) if !column.is_of_sums() => {}
+            _ => column.append(&mut self.cell, shown, context),
+        }
+        if shows == TableCell::Command {
+            scroll(&mut self.cell, self.state.scrolled);
+            if !context.has_arguments {
+                let width = usize::from(place.to - place.from);
+                shorten(&mut self.cell, branches, width, self.look.is_ascii);
+            }
+        }
+        let text = String::from_utf8_lossy(&self.cell);
+        if !context.is_exact && is_zero(column, &text) {
+            let dot = if self.look.is_ascii { "." } else { "·" };
+            return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
+        }
+        let style = match shows {
+            TableCell::Share
+                if column.name() == "%CPU"
+                    && !matches!(at.entry.item, Item::Exited(_) | Item::ExitedName(_)) =>
+            {
+                let heat = self.look.theme.heat(per_mille(shown.usage.cpu_ns, context.interval_ns));
+                heat.map_or(at.style, |heat| at.styled(heat))
+            }
+            _ => at.style,
+        };
+        put_cell(buffer, place, at.row, &text, style);
+    }
+
+    /// A cell of states. CPU time that is not known by mode stands in the cells of user and system time, as one.
+    fn draw_state(&self, buffer: &mut Buffer, index: usize, at: At<'_>, states: &Cells) {
+        let place = &self.places[index];
+        let ViewColumn::State(column) = place.shown else { return };
+        match column.name {
+            "STATES" => {
+                let width = place.to - place.from;
+                states::draw_bar(states, buffer, self.look, (place.from, at.row), width, at.style);
+            }
+            "USR" if states.is_undivided() => {
+                let to = self.places.get(index + 1).map_or(place.to, |next| next.to);
+                let both = Place { from: place.from, to, shown: place.shown };
+                put(buffer, &both, at.row, &states.undivided_text(), at.style);
+            }
+            "SYS" if states.is_undivided() => {}
+            _ => {
+                let text = states.text(column);
+                let is_zero = !states.is_exact() && matches!(text.as_str(), "0.0" | "(0.0)");
+                if is_zero {
+                    let dot = if self.look.is_ascii { "." } else { "·" };
+                    return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
+                }
+                let style = match column.cell {
+                    StateCell::Share(parts) => at.styled(states::style_of(parts, self.look)),
+                    StateCell::Held | StateCell::Io | StateCell::Bar => at.style,
+                };
+                put_cell(buffer, place, at.row, &text, style);
+            }
+        }
+    }
+
+    /// The share of a CPU in the last intervals; the most that any row had has full height.
+    fn draw_history(&self, buffer: &mut Buffer, place: &Place, at: At<'_>) {
+        let Item::Row(row) = at.entry.item else { return };
+        if self.state.strip.is_some() {
+            return;
+        }
+        let shares = self.state.history.of(row.kind, self.frame.whole(row).id());
+        let width = usize::from(place.to - place.from);
+        let seen = &shares[shares.len().saturating_sub(width)..];
+        let mut column = place.to - seen.len() as u16;
+        for &share in seen {
+            let mark = match share {
+                0 => ' ',
+                share => step((share * 1000 / self.most.max(1)) as u32, self.look.is_ascii),
+            };
+            let style = self.look.theme.heat(share).unwrap_or(self.look.theme.user);
+            column = write(buffer, column, at.row, &mark.to_string(), at.styled(style));
+        }
+    }
+}
+
+/// Arguments without the directory of the program: where they are shown because there is room, that is for what tells rows apart.
+fn without_directory(cmdline: &[u8]) -> &[u8] {
+    if !cmdline.starts_with(b"/") {
+        return cmdline;
+    }
+    let end = cmdline.iter().position(|byte| matches!(byte, 0 | b' ')).unwrap_or(cmdline.len());
+    let name = cmdline[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |place| place + 1);
+    if name == end { cmdline } else { &cmdline[name..] }
+}
+
+/// Whether a figure is nothing, which a dot says with less ink.
+fn is_zero(column: TableColumn, text: &str) -> bool {
+    let is_figure = matches!(
+        column.cell(),
+        TableCell::Share
+            | TableCell::ElapsedShare
+            | TableCell::Rate
+            | TableCell::Subtree
+            | TableCell::MemoryShare
+    );
+    is_figure && matches!(text, "0.0" | "0B")
+}
+
+fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
+    if let Item::Group(index) | Item::ExitedName(index) = item {
+        let sign = if look.is_ascii { "x" } else { "×" };
+        cell.extend_from_slice(format!("{sign}{}", state.listing.sums[index as usize].rows).as_bytes());
+    }
+}
+
+fn sum_name(state: &State, item: Item) -> &str {
+    match item {
+        Item::Group(index) | Item::ExitedName(index) => state.listing.sums[index as usize].name.label(),
+        Item::Row(_) | Item::Exited(_) => "",
+    }
+}
+
+/// What stands in front of a command: lines to its parent, and whether something is below it.
+fn append_branches(cell: &mut Vec<u8>, entry: &Entry, look: &Look) {
+    let [stem, branch, last] = if look.is_ascii { ["| ", "|-", "`-"] } else { ["│ ", "├─", "└─"] };
+    for generation in 0..entry.depth {
+        let follows = entry.follows >> generation & 1 != 0;
+        let piece = match (generation + 1 == entry.depth, follows) {
+            (true, true) => branch,
+            (true, false) => last,
+            (false, true) => stem,
+            (false, false) => "  ",
+        };
+        cell.extend_from_slice(piece.as_bytes());
+    }
+    match entry.fold {
+        Some(true) => cell.extend_from_slice(b"[+] "),
+        Some(false) if !matches!(entry.item, Item::Row(_)) => cell.extend_from_slice(b"[-] "),
+        _ => {}
+    }
+}
+
+/// Drops this number of columns of the text.
+fn scroll(cell: &mut Vec<u8>, columns: usize) {
+    if columns > 0 {
+        let text = String::from_utf8_lossy(cell);
+        let kept: String = text.chars().skip(columns).collect();
+        *cell = kept.into_bytes();
+    }
+}
+
+/// Takes what there is no room for from the middle of a name: both its ends say which it is.
+fn shorten(cell: &mut Vec<u8>, branches: usize, width: usize, is_ascii: bool) {
+    if layout::width(cell) <= width {
+        return;
+    }
+    let text = String::from_utf8_lossy(cell).into_owned();
+    let Some((before, name)) = text.split_at_checked(branches.min(text.len())) else { return };
+    let gap = if is_ascii { "~" } else { "…" };
+    let room = width.saturating_sub(before.chars().count() + 1);
+    let letters: Vec<char> = name.chars().collect();
+    // Letters may be two columns wide; what is too long still is cut where the column ends.
+    let head = room.div_ceil(2).min(letters.len());
+    let tail = (room / 2).min(letters.len() - head);
+    let [head, tail] = [&letters[..head], &letters[letters.len() - tail..]].map(String::from_iter);
+    *cell = format!("{before}{head}{gap}{tail}").into_bytes();
+}
+
+/// Self, exited threads and exited children as one bar. Its full width is one CPU or, where that is more, the time of the line with the most.
+fn draw_parts(buffer: &mut Buffer, place: &Place, at: At<'_>, (usage, full_ns): (&Usage, u64), look: &Look) {
+    let width = u64::from(place.to - place.from);
+    let full_ns = full_ns.max(1);
+    let marks = if look.is_ascii { ["|", "+", "="] } else { ["█", "▓", "▒"] };
+    let styles = [look.theme.user, look.theme.system, look.theme.stolen];
+    let parts = [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
+    let (mut column, mut sum) = (place.from, 0u64);
+    for ((part_ns, mark), part_style) in parts.into_iter().zip(marks).zip(styles) {
+        sum = sum.saturating_add(part_ns);
+        let cells = (u128::from(width) * u128::from(sum) + u128::from(full_ns / 2)) / u128::from(full_ns);
+        let end = place.from + (cells as u16).min(width as u16);
+        while column < end {
+            column = write(buffer, column, at.row, mark, at.styled(part_style));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_without_its_directory() {
+        for (line, expected) in [
+            ("/usr/bin/make\0-C\0/src", "make\0-C\0/src"),
+            ("make\0/src", "make\0/src"),
+            ("/sbin/init splash /x", "init splash /x"),
+            ("/odd/\0x", "/odd/\0x"),
+            ("", ""),
+        ] {
+            assert_eq!(without_directory(line.as_bytes()), expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        let shortened = |name: &str, branches, width| {
+            let mut cell = name.as_bytes().to_vec();
+            shorten(&mut cell, branches, width, false);
+            String::from_utf8(cell).expect("UTF-8")
+        };
+        assert_eq!(shortened("/system.slice/postgresql.service", 0, 15), "/system…service");
+        assert_eq!(shortened("└─kworker/u8:3", "└─".len(), 10), "└─kwor…8:3");
+        assert_eq!(shortened("short", 0, 15), "short");
+        assert_eq!(shortened("größer", 0, 1), "…");
+    }
+}

@@ -1,0 +1,136 @@
+//! What users ask of the accounts, asked as they would: "the database is slow because the backup reads the disk", "the pod waits because its
+//! neighbour spins", "who is uploading". Needs root.
+
+mod intervals;
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use cpuledger_load::scene::alone;
+use cpuledger_load::{Cgroup, not_run, online_cpus, program};
+use serde_json::Value;
+
+use intervals::{Killed, list, number};
+
+/// What `top` prints of intervals of a second with an account; the last of them.
+fn top(account: &str, sorted_by: &str) -> Option<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    command.args(["top", "-b", "-n", "3", "-d", "1", "--source", "ledger", "--format", "json"]);
+    let output = command.args(["--with", account, "-o", sorted_by]).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    if said.contains("tracepoint") {
+        not_run(&said);
+        return None;
+    }
+    let printed = String::from_utf8(output.stdout).expect("UTF-8");
+    Some(serde_json::from_str(printed.lines().last().expect("intervals")).expect("JSON"))
+}
+
+/// The row of the program of that name.
+fn row<'a>(interval: &'a Value, comm: &str) -> &'a Value {
+    let row = list(&interval["processes"]).iter().find(|row| row["comm"] == comm);
+    row.unwrap_or_else(|| panic!("{comm} has a row"))
+}
+
+fn length_ns(interval: &Value) -> u64 {
+    number(&interval["end_ns"]) - number(&interval["start_ns"])
+}
+
+/// A program under another name, which is how the rows call it.
+fn named(folder: &Path, name: &str, program: &Path) -> PathBuf {
+    let path = folder.join(name);
+    fs::copy(program, &path).expect("there is room");
+    path
+}
+
+/// The database reads small blocks and waits for each; the backup reads large ones, and far more.
+#[test]
+fn the_database_waits_for_the_disk_because_of_the_backup_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let file = folder.path().join("table");
+    fs::write(&file, vec![1; 32 << 20]).expect("there is room");
+    fs::File::open(&file).and_then(|file| file.sync_all()).expect("it is written");
+    if rustix::fs::major(fs::metadata(&file).expect("a file").dev()) == 0 {
+        return not_run("the folder of the tests is on no disk");
+    }
+    let reader = program().expect("the program");
+    let start = |name: &str, block: &str| {
+        let mut command = Command::new(named(folder.path(), name, reader));
+        command.args(["read", "--block", block, "--file"]).arg(&file);
+        Killed(command.spawn().expect("it starts"))
+    };
+    let (_database, _backup) = (start("database", "4096"), start("backup", "1048576"));
+    let Some(interval) = top("disk", "disk_read_bytes") else { return };
+    let first = &list(&interval["processes"])[0];
+    assert_eq!(first["comm"], "backup", "who reads the most is first: {first}");
+    let (backup, database) = (row(&interval, "backup"), row(&interval, "database"));
+    let read = |row: &Value| number(&row["disk_read_bytes"]);
+    assert!(read(backup) > 4 * read(database) && read(database) > 0, "{backup} {database}");
+    // All of what the database is blocked for are its reads, which one task has one at a time.
+    let (blocked_ns, disk_ns) = (number(&database["blocked_ns"]), number(&database["disk_read_ns"]));
+    let length_ns = length_ns(&interval);
+    assert!(blocked_ns > length_ns / 4, "{database}");
+    assert!(disk_ns > blocked_ns / 2 && disk_ns <= length_ns + length_ns / 10, "{database}");
+}
+
+/// Both want one CPU all the time, so that each waits while the other runs, and the one causes what the other suffers.
+#[test]
+fn the_pod_waits_because_its_neighbour_spins_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let cpu = online_cpus().expect("sysfs").pop().expect("a CPU").to_string();
+    let start = |name: &str, cgroup: &Cgroup| {
+        let program = named(folder.path(), name, Path::new("/bin/sh"));
+        // It joins its cgroup before it spins.
+        let script = format!("echo $$ > {}/cgroup.procs; while :; do :; done", cgroup.path().display());
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu]).arg(program).args(["-c", &script]).stdin(Stdio::null());
+        Killed(command.spawn().expect("util-linux is installed"))
+    };
+    let groups = [(); 2].map(|()| Cgroup::new("cpu").expect("a cgroup"));
+    let _running = [start("pod", &groups[0]), start("neighbour", &groups[1])];
+    let Some(interval) = top("blame", "wait_suffered_ns") else { return };
+    let of = |comm, key: &str| number(&row(&interval, comm)[key]);
+    let suffered_ns = of("pod", "wait_suffered_ns");
+    assert!(suffered_ns > length_ns(&interval) / 4, "it waits: {interval}");
+    // What else runs on that CPU makes both wait.
+    let caused_ns = of("neighbour", "wait_caused_ns");
+    assert!(caused_ns > suffered_ns / 2, "{caused_ns} of {suffered_ns}: {interval}");
+    assert!(of("pod", "wait_caused_ns") > 0, "it is no better: {interval}");
+}
+
+/// What is sent is booked to who sends, to the byte, beside a server that counts what it gets.
+#[test]
+fn who_is_uploading_is_first_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let cat = ["/bin/cat", "/usr/bin/cat"].map(Path::new).into_iter().find(|path| path.exists());
+    let uploader = named(folder.path(), "uploader", cat.expect("coreutils are installed"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let port = listener.local_addr().expect("an address").port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let (mut sum, mut bytes) = (0, vec![0; 1 << 16]);
+        while let Ok(count @ 1..) = stream.read(&mut bytes) {
+            sum += count as u64;
+        }
+        sum
+    });
+    let script = format!("exec {} /dev/zero > /dev/tcp/127.0.0.1/{port}", uploader.display());
+    let upload = Killed(Command::new("bash").args(["-c", &script]).spawn().expect("bash is installed"));
+    let interval = top("network", "SENT");
+    drop(upload);
+    let received = server.join().expect("it ends");
+    let Some(interval) = interval else { return };
+    let first = &list(&interval["processes"])[0];
+    assert_eq!(first["comm"], "uploader", "{first}");
+    let sent = number(&first["tcp_sent_bytes"]);
+    assert!(sent > 1 << 20 && sent <= received, "{sent} of {received}: {first}");
+}
