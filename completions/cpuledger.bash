@@ -61,6 +61,9 @@ _cpuledger() {
             cpuledger,top)
                 cmd="cpuledger__subcmd__top"
                 ;;
+            cpuledger,web)
+                cmd="cpuledger__subcmd__web"
+                ;;
             cpuledger__subcmd__help,doctor)
                 cmd="cpuledger__subcmd__help__subcmd__doctor"
                 ;;
@@ -100,6 +103,9 @@ _cpuledger() {
             cpuledger__subcmd__help,top)
                 cmd="cpuledger__subcmd__help__subcmd__top"
                 ;;
+            cpuledger__subcmd__help,web)
+                cmd="cpuledger__subcmd__help__subcmd__web"
+                ;;
             *)
                 ;;
         esac
@@ -112,7 +118,7 @@ _cpuledger() {
         while (( at < COMP_CWORD )); do
             case "${COMP_WORDS[at]}" in
                 --) (( at++ )); break ;;
-                -o|--format|--output|--source|--socket)
+                -o|--format|--output|--source|--socket|--repeat)
                     (( at++ ))
                     if [[ "${COMP_WORDS[at]}" == "=" ]]; then (( at++ )); fi
                     ;;
@@ -136,7 +142,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top record report serve run export metrics push mcp ps status doctor help"
+            opts="-v -h -V --verbose --help --version top record report serve run export metrics push mcp web ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -231,7 +237,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help)
-            opts="top record report serve run export metrics push mcp ps status doctor help"
+            opts="top record report serve run export metrics push mcp web ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -426,6 +432,20 @@ _cpuledger() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        cpuledger__subcmd__help__subcmd__web)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         cpuledger__subcmd__mcp)
             opts="-v -h --socket --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -456,7 +476,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__metrics)
-            opts="-v -h --listen --by --series --web-config --socket --verbose --help"
+            opts="-v -h --listen --by --series --compat --process-names --children --web-config --socket --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -478,6 +498,35 @@ _cpuledger() {
                     ;;
                 --series)
                     COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --compat)
+                    COMPREPLY=($(compgen -W "process-exporter cadvisor" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --process-names)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --children)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -632,7 +681,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__record)
-            opts="-d -H -v -h --delay --interval --duration --retain --min-free --tier --threads --source --socket --slots --verbose --help"
+            opts="-d -H -v -h --delay --interval --duration --retain --min-free --tier --threads --source --socket --with --slots --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -698,6 +747,13 @@ _cpuledger() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --with)
+                    COMPREPLY=($(compgen -W "blame disk network" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --slots)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -713,7 +769,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__report)
-            opts="-v -h --since --until --by --top --format --output --compare --fleet --verbose --help"
+            opts="-v -h --since --until --by --columns --top --format --output --compare --fleet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -734,7 +790,14 @@ _cpuledger() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "command user cgroup process ancestor unit container pod image" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait command user cgroup unit container pod image process ancestor" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -780,7 +843,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__run)
-            opts="-o -v -h --format --output --source --socket --verbose --help"
+            opts="-o -v -h --format --output --source --socket --repeat --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -810,6 +873,13 @@ _cpuledger() {
                     ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 *)
@@ -877,7 +947,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__top)
-            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --replay --at --since --until --socket --slots --all --procps --config --theme --verbose --help"
+            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --filter --sort --columns --by --idle --command-line --format --json-keys --source --with --record --replay --at --since --until --socket --slots --all --procps --config --theme --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -940,6 +1010,13 @@ _cpuledger() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --filter)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --sort)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -954,8 +1031,15 @@ _cpuledger() {
                     fi
                     return 0
                     ;;
+                --columns)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -968,8 +1052,22 @@ _cpuledger() {
                     fi
                     return 0
                     ;;
+                --json-keys)
+                    COMPREPLY=($(compgen -W "realtime host user cgroup" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --source)
                     COMPREPLY=($(compgen -W "auto service ledger walk netlink procfs" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -W "blame disk network" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1023,9 +1121,67 @@ _cpuledger() {
                     return 0
                     ;;
                 --theme)
-                    COMPREPLY=($(compgen -W "auto 16 256 true contrast mono" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto 16 256 true light dark contrast mono" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__web)
+            opts="-v -h --listen --web-config --idle --socket --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --web-config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --idle)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --socket)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
                     fi
                     return 0
                     ;;

@@ -36,6 +36,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Wri
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "web" -d 'Show the books in a browser: what runs now, and what ran before'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
@@ -44,33 +45,46 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterati
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l filter -d 'Show only rows that match: \'cpu>5 user=www comm~^java\'. The manual (man/ptop.1) has the language and all names' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; cgroup, unit, container, pod, image, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l columns -d 'Columns of the text, by headers or JSON keys, separated by commas: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
 parts\t''
+command\t''
+user\t''
 cgroup\t''
 unit\t''
 container\t''
 pod\t''
 image\t''
-user\t''
-command\t''
+process\t''
+ancestor\t''
+wait\,command\t''
+wait\,user\t''
 wait\,cgroup\t''
 wait\,unit\t''
 wait\,container\t''
 wait\,pod\t''
 wait\,image\t''
-wait\,user\t''
-wait\,command\t''"
+wait\,process\t''
+wait\,ancestor\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''
 json\t''
 csv\t''
 csv-safe\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l json-keys -d 'More keys in JSON, separated by commas: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)' -r -f -a "realtime\t''
+host\t''
+user\t''
+cgroup\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r -f -a "auto\t''
 service\t''
 ledger\t''
 walk\t''
 netlink\t''
 procfs\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l with -d 'Also keep account of these, separated by commas: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own' -r -f -a "blame\t''
+disk\t''
+network\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Open the recording at this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
@@ -79,10 +93,12 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'St
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r -f -a "auto\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, light, dark, contrast or mono [default: the configuration file\'s theme, else auto]' -r -f -a "auto\t''
 16\t''
 256\t''
 true\t''
+light\t''
+dark\t''
 contrast\t''
 mono\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
@@ -105,21 +121,26 @@ walk\t''
 netlink\t''
 procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l with -d 'Also keep account of these, as for `cpuledger top`' -r -f -a "blame\t''
+disk\t''
+network\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 'The size of the ledger, as for `cpuledger top`' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads too (ledger and service always do)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor, unit, container, pod or image' -r -f -a "command\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first' -r -f -a "wait\t''
+command\t''
 user\t''
 cgroup\t''
-process\t''
-ancestor\t''
 unit\t''
 container\t''
 pod\t''
-image\t''"
+image\t''
+process\t''
+ancestor\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l columns -d 'What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r -f -a "text\t''
 json\t''
@@ -144,6 +165,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l source -d 'W
 service\t'The books of `cpuledger serve`'
 ledger\t'A ledger of its own: root, or CAP_BPF and CAP_PERFMON'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l repeat -d 'Run it N times, one after another, and report median and spread; a run that fails is the last' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -f -a "(__fish_complete_directories)"
@@ -166,6 +188,11 @@ container\t'Container'
 pod\t'Pod of Kubernetes'
 image\t'Image of the container'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l series -d 'Maximum number of named series in a dimension, not counting `other`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l compat -d 'Also export CPU time under the names that another exporter has for it; separated by commas' -r -f -a "process-exporter\t'`namedprocess_namegroup_*` of process-exporter'
+cadvisor\t'`container_cpu_*` of cAdvisor'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l process-names -d 'Rules of process-exporter that say which process is in which group [default: a group for each name of a program]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l children -d 'Whether a process that no rule matches is in the group of its parent [default: true]' -r -f -a "true\t''
+false\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l web-config -d 'TLS and passwords, in the format of Prometheus\' exporters; read again when it changes' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand metrics" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
@@ -191,6 +218,12 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand push" -s h -l help -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand mcp" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -l listen -d 'Where to listen: ADDRESS:PORT, :PORT or unix:PATH; may be repeated [default: 127.0.0.1:10912, or the sockets of the service manager]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -l web-config -d 'TLS and passwords, in the format of Prometheus\' exporters; read again when it changes' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -l idle -d 'End after so many seconds without a visitor; 0: never [default: 60 if the service manager starts it for a visitor, else 0]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -l socket -d 'The socket of the service [default: $CPULEDGER_SOCKET, or that of the machine]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand web" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r -f -a "status\t''
 stat\t''
@@ -208,17 +241,18 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -f -a "(__fish_complete_subcommand --fcs-skip=2 -o --format --output --source --socket)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "metrics" -d 'Export CPU time to Prometheus by command, user, unit and container'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "push" -d 'Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "mcp" -d 'Answer questions of programs that speak the Model Context Protocol'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "web" -d 'Show the books in a browser: what runs now, and what ran before'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export metrics push mcp web ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -f -a "(__fish_complete_subcommand --fcs-skip=2 -o --format --output --source --socket --repeat)"

@@ -41,11 +41,15 @@ _arguments "${_arguments_options[@]}" : \
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:' \
 '*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'--filter=[Show only rows that match\: '\''cpu>5 user=www comm~^java'\''. The manual (man/ptop.1) has the language and all names]:FILTER:' \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
-'--by=[wait\: show how each row spent its time; cgroup, unit, container, pod, image, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command)' \
+'*--columns=[Columns of the text, by headers or JSON keys, separated by commas\: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them]:LIST:' \
+'--by=[wait\: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
+'*--json-keys=[More keys in JSON, separated by commas\: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)]:LIST:(realtime host user cgroup)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
+'--with=[Also keep account of these, separated by commas\: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own]:LIST:(blame disk network)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded]:PATH:_files' \
 '--at=[Open the recording at this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
@@ -54,7 +58,7 @@ _arguments "${_arguments_options[@]}" : \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true contrast mono)' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, light, dark, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true light dark contrast mono)' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
@@ -82,6 +86,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--tier=[Keep tiers of merged intervals, as LENGTH\:RETENTION\: 1s\:24h,1m\:30d \[default\: one tier, not merged\]]:LIST:' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
+'--with=[Also keep account of these, as for \`cpuledger top\`]:LIST:(blame disk network)' \
 '--slots=[The size of the ledger, as for \`cpuledger top\`]:N:' \
 '-H[Record threads too (ledger and service always do)]' \
 '--threads[Record threads too (ledger and service always do)]' \
@@ -96,7 +101,8 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--since=[Start time \[default\: start of the recording\]]:TIME:' \
 '--until=[Stop time \[default\: end of the recording\]]:TIME:' \
-'--by=[What the rows are\: command, user, cgroup, process, ancestor, unit, container, pod or image]:WHAT:(command user cgroup process ancestor unit container pod image)' \
+'--by=[What the rows are\: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit\: what they did off the CPU, and what waited most comes first]:WHAT:(wait command user cgroup unit container pod image process ancestor)' \
+'*--columns=[What is told of them, by headers of text or keys of JSON, separated by commas\: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw]:LIST:' \
 '--top=[Number of rows; the rest is one row]:N:' \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
 '--output=[Write to this file; a failed run leaves no partial file]:FILE:_files' \
@@ -131,6 +137,7 @@ json\:"One object, schema cpuledger.run/1"))' \
 service\:"The books of \`cpuledger serve\`"
 ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
+'--repeat=[Run it N times, one after another, and report median and spread; a run that fails is the last]:N:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -168,6 +175,10 @@ container\:"Container"
 pod\:"Pod of Kubernetes"
 image\:"Image of the container"))' \
 '--series=[Maximum number of named series in a dimension, not counting \`other\`]:N:' \
+'*--compat=[Also export CPU time under the names that another exporter has for it; separated by commas]:SET:((process-exporter\:"\`namedprocess_namegroup_*\` of process-exporter"
+cadvisor\:"\`container_cpu_*\` of cAdvisor"))' \
+'--process-names=[Rules of process-exporter that say which process is in which group \[default\: a group for each name of a program\]]:FILE:_files' \
+'--children=[Whether a process that no rule matches is in the group of its parent \[default\: true\]]::BOOL:(true false)' \
 '--web-config=[TLS and passwords, in the format of Prometheus'\'' exporters; read again when it changes]:FILE:_files' \
 '--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -208,6 +219,19 @@ _arguments "${_arguments_options[@]}" : \
 '-h[Print help]' \
 '--help[Print help]' \
 '::recording -- The recording\: its directory, or one segment \[default\: where `cpuledger record` writes\]:_files' \
+&& ret=0
+;;
+(web)
+_arguments "${_arguments_options[@]}" : \
+'*--listen=[Where to listen\: ADDRESS\:PORT, \:PORT or unix\:PATH; may be repeated \[default\: 127.0.0.1\:10912, or the sockets of the service manager\]]:WHERE:' \
+'--web-config=[TLS and passwords, in the format of Prometheus'\'' exporters; read again when it changes]:FILE:_files' \
+'--idle=[End after so many seconds without a visitor; 0\: never \[default\: 60 if the service manager starts it for a visitor, else 0\]]:SECONDS:' \
+'--socket=[The socket of the service \[default\: \$CPULEDGER_SOCKET, or that of the machine\]]:PATH:_files' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::recording -- The recording for times before the last minutes \[default\: /var/log/cpuledger if this user may read it, else where `cpuledger record` writes\]:_files' \
 && ret=0
 ;;
 (ps)
@@ -293,6 +317,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(web)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -330,6 +358,7 @@ _cpuledger_commands() {
 'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
 'mcp:Answer questions of programs that speak the Model Context Protocol' \
+'web:Show the books in a browser\: what runs now, and what ran before' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -359,6 +388,7 @@ _cpuledger__subcmd__help_commands() {
 'metrics:Export CPU time to Prometheus by command, user, unit and container' \
 'push:Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums' \
 'mcp:Answer questions of programs that speak the Model Context Protocol' \
+'web:Show the books in a browser\: what runs now, and what ran before' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
@@ -431,6 +461,11 @@ _cpuledger__subcmd__help__subcmd__top_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help top commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__web_commands] )) ||
+_cpuledger__subcmd__help__subcmd__web_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help web commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__mcp_commands] )) ||
 _cpuledger__subcmd__mcp_commands() {
     local commands; commands=()
@@ -480,6 +515,11 @@ _cpuledger__subcmd__status_commands() {
 _cpuledger__subcmd__top_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger top commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__web_commands] )) ||
+_cpuledger__subcmd__web_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger web commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_cpuledger" ]; then

@@ -29,7 +29,7 @@ _ptop() {
 
     case "${cmd}" in
         ptop)
-            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --replay --at --since --until --socket --slots --all --config --theme --help --version"
+            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --filter --sort --columns --by --idle --command-line --format --json-keys --source --with --record --replay --at --since --until --socket --slots --all --config --theme --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -92,6 +92,13 @@ _ptop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --filter)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --sort)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -106,8 +113,15 @@ _ptop() {
                     fi
                     return 0
                     ;;
+                --columns)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -120,8 +134,22 @@ _ptop() {
                     fi
                     return 0
                     ;;
+                --json-keys)
+                    COMPREPLY=($(compgen -W "realtime host user cgroup" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --source)
                     COMPREPLY=($(compgen -W "auto service ledger walk netlink procfs" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -W "blame disk network" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -175,7 +203,7 @@ _ptop() {
                     return 0
                     ;;
                 --theme)
-                    COMPREPLY=($(compgen -W "auto 16 256 true contrast mono" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto 16 256 true light dark contrast mono" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -24,11 +24,15 @@ _ptop() {
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:' \
 '*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'--filter=[Show only rows that match\: '\''cpu>5 user=www comm~^java'\''. The manual (man/ptop.1) has the language and all names]:FILTER:' \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
-'--by=[wait\: show how each row spent its time; cgroup, unit, container, pod, image, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts cgroup unit container pod image user command wait,cgroup wait,unit wait,container wait,pod wait,image wait,user wait,command)' \
+'*--columns=[Columns of the text, by headers or JSON keys, separated by commas\: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them]:LIST:' \
+'--by=[wait\: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
+'*--json-keys=[More keys in JSON, separated by commas\: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)]:LIST:(realtime host user cgroup)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
+'--with=[Also keep account of these, separated by commas\: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own]:LIST:(blame disk network)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded]:PATH:_files' \
 '--at=[Open the recording at this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
@@ -37,7 +41,7 @@ _ptop() {
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true contrast mono)' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, light, dark, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true light dark contrast mono)' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \

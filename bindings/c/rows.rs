@@ -8,6 +8,8 @@ struct Field {
     is_cumulative: bool,
     name: &'static str,
     kind: &'static str,
+    /// What it is read with.
+    group: &'static str,
     help: &'static str,
 }
 
@@ -23,6 +25,7 @@ macro_rules! fields {
             is_cumulative: fields!(@cumulative $($cumulative)?),
             name: stringify!($member),
             kind: stringify!($type),
+            group: stringify!($group),
             help: $help,
         }),*]
     };
@@ -31,6 +34,11 @@ macro_rules! fields {
 }
 
 const FIELDS: &[Field] = cpuledger_model::field_table!(fields!);
+
+/// The fields that rows have. Those of accounts have no room: a client of this library asks for no account.
+fn fields() -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(|field| !matches!(field.group, "Blame" | "Disk" | "Network"))
+}
 
 /// Columns of version 0.1 have smaller numbers. Members of later fields come after them, in the order of their numbers.
 const LATER: u32 = 256;
@@ -138,7 +146,7 @@ fn members(text: &mut String, fields: &[&Field]) -> usize {
 /// The source text.
 pub fn rows() -> String {
     let mut text = String::from(HEAD);
-    let mut by_column: Vec<&Field> = FIELDS.iter().collect();
+    let mut by_column: Vec<&Field> = fields().collect();
     by_column.sort_by_key(|field| field.column);
     for field in by_column {
         let _ = writeln!(
@@ -157,7 +165,7 @@ pub fn rows() -> String {
     text += "/// What the cumulative figures of a process or task grew by in an interval. A member is meaningful where `known` has its bit.\n\
         #[derive(Debug, Clone, Copy)]\n#[repr(C)]\npub struct cpuledger_counters {\n    \
         /// Bits of the fields that are known: CPULEDGER_KNOWS.\n    pub known: [u64; 2],\n";
-    let counters = ordered(FIELDS.iter().filter(|field| field.is_cumulative));
+    let counters = ordered(fields().filter(|field| field.is_cumulative));
     members(&mut text, &counters);
     let later = |fields: &[&Field]| -> usize {
         let later = fields.iter().filter(|field| field.column >= LATER);
@@ -170,7 +178,7 @@ pub fn rows() -> String {
         #[derive(Debug, Clone, Copy)]\n#[repr(C)]\npub struct cpuledger_row {\n    /// CPULEDGER_INIT sets it.\n    pub size: usize,\n    \
         /// Bits of the fields below that are known: CPULEDGER_KNOWS.\n    pub known: [u64; 2],\n";
     text += USAGE;
-    let all = ordered(FIELDS.iter());
+    let all = ordered(fields());
     let (first, later_fields) = all.split_at(all.iter().filter(|field| field.column < LATER).count());
     // The two numbers of 32 bits that end the usage leave no gap.
     let bytes = members(&mut text, first);

@@ -106,6 +106,54 @@ const (
 	FieldWriteBytes
 	// FieldCancelledWriteBytes is cancelled_write_bytes: Written bytes whose pages were dropped before they reached the device.
 	FieldCancelledWriteBytes
+	// FieldWaitSufferedNs is wait_suffered_ns: Time waiting for a CPU, by the account of blame; of a process, with its dead.
+	FieldWaitSufferedNs
+	// FieldWaitCausedNs is wait_caused_ns: Time that others waited for the CPU that it had, summed; likewise.
+	FieldWaitCausedNs
+	// FieldNetworkSentBytes is network_sent_bytes: Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for.
+	FieldNetworkSentBytes
+	// FieldNetworkSends is network_sends: Calls that have sent, but for Unix sockets; likewise.
+	FieldNetworkSends
+	// FieldNetworkReceivedBytes is network_received_bytes: Bytes received, but for Unix sockets; of a process, with the dead that it accounts for.
+	FieldNetworkReceivedBytes
+	// FieldNetworkReceives is network_receives: Calls that have received, but for Unix sockets; likewise.
+	FieldNetworkReceives
+	// FieldTcpSentBytes is tcp_sent_bytes: Bytes sent by TCP, MPTCP included; likewise.
+	FieldTcpSentBytes
+	// FieldTcpSends is tcp_sends: Calls that have sent by TCP, MPTCP included; likewise.
+	FieldTcpSends
+	// FieldTcpReceivedBytes is tcp_received_bytes: Bytes received by TCP, MPTCP included; likewise.
+	FieldTcpReceivedBytes
+	// FieldTcpReceives is tcp_receives: Calls that have received by TCP, MPTCP included; likewise.
+	FieldTcpReceives
+	// FieldUdpSentBytes is udp_sent_bytes: Bytes sent by UDP; likewise.
+	FieldUdpSentBytes
+	// FieldUdpSends is udp_sends: Calls that have sent by UDP; likewise.
+	FieldUdpSends
+	// FieldUdpReceivedBytes is udp_received_bytes: Bytes received by UDP; likewise.
+	FieldUdpReceivedBytes
+	// FieldUdpReceives is udp_receives: Calls that have received by UDP; likewise.
+	FieldUdpReceives
+	// FieldUnixSentBytes is unix_sent_bytes: Bytes sent by Unix sockets; likewise.
+	FieldUnixSentBytes
+	// FieldUnixSends is unix_sends: Calls that have sent by Unix sockets; likewise.
+	FieldUnixSends
+	// FieldUnixReceivedBytes is unix_received_bytes: Bytes received by Unix sockets; likewise.
+	FieldUnixReceivedBytes
+	// FieldUnixReceives is unix_receives: Calls that have received by Unix sockets; likewise.
+	FieldUnixReceives
+	// FieldDiskReads is disk_reads: Reads of it that a disk has ended; of a process, with the dead that it accounts for.
+	FieldDiskReads
+	// FieldDiskReadBytes is disk_read_bytes: Bytes of these; likewise.
+	FieldDiskReadBytes
+	// FieldDiskReadNs is disk_read_ns: Time of these from the call to the end, summed; likewise.
+	FieldDiskReadNs
+	// FieldDiskWrites is disk_writes: Writes, likewise. Those of the page cache are of a kernel thread.
+	FieldDiskWrites
+	// FieldDiskWrittenBytes is disk_written_bytes: Bytes of these; likewise.
+	FieldDiskWrittenBytes
+	// FieldDiskWriteNs is disk_write_ns: Time of these; likewise.
+	FieldDiskWriteNs
 	// FieldGrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 	FieldGrownRuntimeNs
 	// FieldGrownUserNs is grown_user_ns: What `user_ns` grew by in the interval.
@@ -140,6 +188,54 @@ const (
 	FieldGrownWriteBytes
 	// FieldGrownCancelledWriteBytes is grown_cancelled_write_bytes: What `cancelled_write_bytes` grew by in the interval.
 	FieldGrownCancelledWriteBytes
+	// FieldGrownWaitSufferedNs is grown_wait_suffered_ns: What `wait_suffered_ns` grew by in the interval.
+	FieldGrownWaitSufferedNs
+	// FieldGrownWaitCausedNs is grown_wait_caused_ns: What `wait_caused_ns` grew by in the interval.
+	FieldGrownWaitCausedNs
+	// FieldGrownNetworkSentBytes is grown_network_sent_bytes: What `network_sent_bytes` grew by in the interval.
+	FieldGrownNetworkSentBytes
+	// FieldGrownNetworkSends is grown_network_sends: What `network_sends` grew by in the interval.
+	FieldGrownNetworkSends
+	// FieldGrownNetworkReceivedBytes is grown_network_received_bytes: What `network_received_bytes` grew by in the interval.
+	FieldGrownNetworkReceivedBytes
+	// FieldGrownNetworkReceives is grown_network_receives: What `network_receives` grew by in the interval.
+	FieldGrownNetworkReceives
+	// FieldGrownTcpSentBytes is grown_tcp_sent_bytes: What `tcp_sent_bytes` grew by in the interval.
+	FieldGrownTcpSentBytes
+	// FieldGrownTcpSends is grown_tcp_sends: What `tcp_sends` grew by in the interval.
+	FieldGrownTcpSends
+	// FieldGrownTcpReceivedBytes is grown_tcp_received_bytes: What `tcp_received_bytes` grew by in the interval.
+	FieldGrownTcpReceivedBytes
+	// FieldGrownTcpReceives is grown_tcp_receives: What `tcp_receives` grew by in the interval.
+	FieldGrownTcpReceives
+	// FieldGrownUdpSentBytes is grown_udp_sent_bytes: What `udp_sent_bytes` grew by in the interval.
+	FieldGrownUdpSentBytes
+	// FieldGrownUdpSends is grown_udp_sends: What `udp_sends` grew by in the interval.
+	FieldGrownUdpSends
+	// FieldGrownUdpReceivedBytes is grown_udp_received_bytes: What `udp_received_bytes` grew by in the interval.
+	FieldGrownUdpReceivedBytes
+	// FieldGrownUdpReceives is grown_udp_receives: What `udp_receives` grew by in the interval.
+	FieldGrownUdpReceives
+	// FieldGrownUnixSentBytes is grown_unix_sent_bytes: What `unix_sent_bytes` grew by in the interval.
+	FieldGrownUnixSentBytes
+	// FieldGrownUnixSends is grown_unix_sends: What `unix_sends` grew by in the interval.
+	FieldGrownUnixSends
+	// FieldGrownUnixReceivedBytes is grown_unix_received_bytes: What `unix_received_bytes` grew by in the interval.
+	FieldGrownUnixReceivedBytes
+	// FieldGrownUnixReceives is grown_unix_receives: What `unix_receives` grew by in the interval.
+	FieldGrownUnixReceives
+	// FieldGrownDiskReads is grown_disk_reads: What `disk_reads` grew by in the interval.
+	FieldGrownDiskReads
+	// FieldGrownDiskReadBytes is grown_disk_read_bytes: What `disk_read_bytes` grew by in the interval.
+	FieldGrownDiskReadBytes
+	// FieldGrownDiskReadNs is grown_disk_read_ns: What `disk_read_ns` grew by in the interval.
+	FieldGrownDiskReadNs
+	// FieldGrownDiskWrites is grown_disk_writes: What `disk_writes` grew by in the interval.
+	FieldGrownDiskWrites
+	// FieldGrownDiskWrittenBytes is grown_disk_written_bytes: What `disk_written_bytes` grew by in the interval.
+	FieldGrownDiskWrittenBytes
+	// FieldGrownDiskWriteNs is grown_disk_write_ns: What `disk_write_ns` grew by in the interval.
+	FieldGrownDiskWriteNs
 	// FieldCPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
 	FieldCPUNs
 	// FieldSelfNs is self_ns: That of its living tasks.
@@ -304,6 +400,46 @@ const (
 	FieldPathRest
 	// FieldHiddenCPUNs is hidden_cpu_ns: CPU time of processes that the kernel hides: it is in the rows of others, or idle.
 	FieldHiddenCPUNs
+	// FieldSentBytes is sent_bytes: Bytes that all sockets have sent, Unix sockets too.
+	FieldSentBytes
+	// FieldReceivedBytes is received_bytes: Bytes that all sockets have received, likewise.
+	FieldReceivedBytes
+	// FieldUnattributedSentBytes is unattributed_sent_bytes: Of the bytes sent: those in no row, as their task had no slot, or was folded.
+	FieldUnattributedSentBytes
+	// FieldUnattributedReceivedBytes is unattributed_received_bytes: Of the bytes received: likewise.
+	FieldUnattributedReceivedBytes
+	// FieldEndedReads is ended_reads: Read requests that disks have ended.
+	FieldEndedReads
+	// FieldEndedReadBytes is ended_read_bytes: Bytes of these.
+	FieldEndedReadBytes
+	// FieldEndedReadNs is ended_read_ns: Time of these from the call to the end, summed.
+	FieldEndedReadNs
+	// FieldEndedWrites is ended_writes: Write requests that disks have ended.
+	FieldEndedWrites
+	// FieldEndedWrittenBytes is ended_written_bytes: Bytes of these.
+	FieldEndedWrittenBytes
+	// FieldEndedWriteNs is ended_write_ns: Time of these, likewise.
+	FieldEndedWriteNs
+	// FieldUnattributedReadBytes is unattributed_read_bytes: Of the bytes that disks have read: those in no row.
+	FieldUnattributedReadBytes
+	// FieldUnattributedWrittenBytes is unattributed_written_bytes: Of the bytes that disks have written: likewise.
+	FieldUnattributedWrittenBytes
+	// FieldWaitedNs is waited_ns: Time that tasks waited for a CPU, summed.
+	FieldWaitedNs
+	// FieldWaitedForTasksNs is waited_for_tasks_ns: The part of it in which a task with a row had the CPU.
+	FieldWaitedForTasksNs
+	// FieldWaitedForNoSlotNs is waited_for_no_slot_ns: In which a task without a row had it.
+	FieldWaitedForNoSlotNs
+	// FieldWaitedIdleNs is waited_idle_ns: In which the CPU was idle.
+	FieldWaitedIdleNs
+	// FieldWaitedForQuotaNs is waited_for_quota_ns: In which the quota of the task's cgroup was used up when it left the CPU.
+	FieldWaitedForQuotaNs
+	// FieldWaitedForInterruptsNs is waited_for_interrupts_ns: In which the task that had the CPU was interrupted.
+	FieldWaitedForInterruptsNs
+	// FieldWaitedStolenNs is waited_stolen_ns: In which the hypervisor had the CPU.
+	FieldWaitedStolenNs
+	// FieldUnattributedWaitedNs is unattributed_waited_ns: Of the time that tasks waited: that in no row.
+	FieldUnattributedWaitedNs
 	// FieldContainer is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
 	FieldContainer
 	// FieldContainerID is container_id: Id of that container.
@@ -320,7 +456,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 157
+const fieldCount = 225
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -374,6 +510,30 @@ var fields = [fieldCount]fieldInfo{
 	{55, Unsigned, ruleLast, "read_bytes", "Bytes read from block devices; for a process, includes children it has waited for."},
 	{56, Unsigned, ruleLast, "write_bytes", "Bytes written to block devices; for a process, includes children it has waited for."},
 	{57, Unsigned, ruleLast, "cancelled_write_bytes", "Written bytes whose pages were dropped before they reached the device."},
+	{282, Unsigned, ruleLast, "wait_suffered_ns", "Time waiting for a CPU, by the account of blame; of a process, with its dead."},
+	{284, Unsigned, ruleLast, "wait_caused_ns", "Time that others waited for the CPU that it had, summed; likewise."},
+	{300, Unsigned, ruleLast, "network_sent_bytes", "Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for."},
+	{302, Unsigned, ruleLast, "network_sends", "Calls that have sent, but for Unix sockets; likewise."},
+	{304, Unsigned, ruleLast, "network_received_bytes", "Bytes received, but for Unix sockets; of a process, with the dead that it accounts for."},
+	{306, Unsigned, ruleLast, "network_receives", "Calls that have received, but for Unix sockets; likewise."},
+	{308, Unsigned, ruleLast, "tcp_sent_bytes", "Bytes sent by TCP, MPTCP included; likewise."},
+	{310, Unsigned, ruleLast, "tcp_sends", "Calls that have sent by TCP, MPTCP included; likewise."},
+	{312, Unsigned, ruleLast, "tcp_received_bytes", "Bytes received by TCP, MPTCP included; likewise."},
+	{314, Unsigned, ruleLast, "tcp_receives", "Calls that have received by TCP, MPTCP included; likewise."},
+	{316, Unsigned, ruleLast, "udp_sent_bytes", "Bytes sent by UDP; likewise."},
+	{318, Unsigned, ruleLast, "udp_sends", "Calls that have sent by UDP; likewise."},
+	{320, Unsigned, ruleLast, "udp_received_bytes", "Bytes received by UDP; likewise."},
+	{322, Unsigned, ruleLast, "udp_receives", "Calls that have received by UDP; likewise."},
+	{324, Unsigned, ruleLast, "unix_sent_bytes", "Bytes sent by Unix sockets; likewise."},
+	{326, Unsigned, ruleLast, "unix_sends", "Calls that have sent by Unix sockets; likewise."},
+	{328, Unsigned, ruleLast, "unix_received_bytes", "Bytes received by Unix sockets; likewise."},
+	{330, Unsigned, ruleLast, "unix_receives", "Calls that have received by Unix sockets; likewise."},
+	{340, Unsigned, ruleLast, "disk_reads", "Reads of it that a disk has ended; of a process, with the dead that it accounts for."},
+	{342, Unsigned, ruleLast, "disk_read_bytes", "Bytes of these; likewise."},
+	{344, Unsigned, ruleLast, "disk_read_ns", "Time of these from the call to the end, summed; likewise."},
+	{346, Unsigned, ruleLast, "disk_writes", "Writes, likewise. Those of the page cache are of a kernel thread."},
+	{348, Unsigned, ruleLast, "disk_written_bytes", "Bytes of these; likewise."},
+	{350, Unsigned, ruleLast, "disk_write_ns", "Time of these; likewise."},
 	{233, Unsigned, ruleSum, "grown_runtime_ns", "What `runtime_ns` grew by in the interval."},
 	{234, Unsigned, ruleSum, "grown_user_ns", "What `user_ns` grew by in the interval."},
 	{235, Unsigned, ruleSum, "grown_system_ns", "What `system_ns` grew by in the interval."},
@@ -391,6 +551,30 @@ var fields = [fieldCount]fieldInfo{
 	{247, Unsigned, ruleSum, "grown_read_bytes", "What `read_bytes` grew by in the interval."},
 	{248, Unsigned, ruleSum, "grown_write_bytes", "What `write_bytes` grew by in the interval."},
 	{249, Unsigned, ruleSum, "grown_cancelled_write_bytes", "What `cancelled_write_bytes` grew by in the interval."},
+	{283, Unsigned, ruleSum, "grown_wait_suffered_ns", "What `wait_suffered_ns` grew by in the interval."},
+	{285, Unsigned, ruleSum, "grown_wait_caused_ns", "What `wait_caused_ns` grew by in the interval."},
+	{301, Unsigned, ruleSum, "grown_network_sent_bytes", "What `network_sent_bytes` grew by in the interval."},
+	{303, Unsigned, ruleSum, "grown_network_sends", "What `network_sends` grew by in the interval."},
+	{305, Unsigned, ruleSum, "grown_network_received_bytes", "What `network_received_bytes` grew by in the interval."},
+	{307, Unsigned, ruleSum, "grown_network_receives", "What `network_receives` grew by in the interval."},
+	{309, Unsigned, ruleSum, "grown_tcp_sent_bytes", "What `tcp_sent_bytes` grew by in the interval."},
+	{311, Unsigned, ruleSum, "grown_tcp_sends", "What `tcp_sends` grew by in the interval."},
+	{313, Unsigned, ruleSum, "grown_tcp_received_bytes", "What `tcp_received_bytes` grew by in the interval."},
+	{315, Unsigned, ruleSum, "grown_tcp_receives", "What `tcp_receives` grew by in the interval."},
+	{317, Unsigned, ruleSum, "grown_udp_sent_bytes", "What `udp_sent_bytes` grew by in the interval."},
+	{319, Unsigned, ruleSum, "grown_udp_sends", "What `udp_sends` grew by in the interval."},
+	{321, Unsigned, ruleSum, "grown_udp_received_bytes", "What `udp_received_bytes` grew by in the interval."},
+	{323, Unsigned, ruleSum, "grown_udp_receives", "What `udp_receives` grew by in the interval."},
+	{325, Unsigned, ruleSum, "grown_unix_sent_bytes", "What `unix_sent_bytes` grew by in the interval."},
+	{327, Unsigned, ruleSum, "grown_unix_sends", "What `unix_sends` grew by in the interval."},
+	{329, Unsigned, ruleSum, "grown_unix_received_bytes", "What `unix_received_bytes` grew by in the interval."},
+	{331, Unsigned, ruleSum, "grown_unix_receives", "What `unix_receives` grew by in the interval."},
+	{341, Unsigned, ruleSum, "grown_disk_reads", "What `disk_reads` grew by in the interval."},
+	{343, Unsigned, ruleSum, "grown_disk_read_bytes", "What `disk_read_bytes` grew by in the interval."},
+	{345, Unsigned, ruleSum, "grown_disk_read_ns", "What `disk_read_ns` grew by in the interval."},
+	{347, Unsigned, ruleSum, "grown_disk_writes", "What `disk_writes` grew by in the interval."},
+	{349, Unsigned, ruleSum, "grown_disk_written_bytes", "What `disk_written_bytes` grew by in the interval."},
+	{351, Unsigned, ruleSum, "grown_disk_write_ns", "What `disk_write_ns` grew by in the interval."},
 	{64, Unsigned, ruleSum, "cpu_ns", "CPU time in the interval: the sum of the three parts."},
 	{65, Unsigned, ruleSum, "self_ns", "That of its living tasks."},
 	{66, Unsigned, ruleSum, "exited_threads_ns", "That of its threads that died."},
@@ -473,6 +657,26 @@ var fields = [fieldCount]fieldInfo{
 	{143, Text, ruleLast, "path", "Path of the cgroup, its first 255 bytes."},
 	{144, Text, ruleLast, "path_rest", "What follows of a longer path, at most 255 bytes."},
 	{146, Unsigned, ruleSum, "hidden_cpu_ns", "CPU time of processes that the kernel hides: it is in the rows of others, or idle."},
+	{160, Unsigned, ruleSum, "sent_bytes", "Bytes that all sockets have sent, Unix sockets too."},
+	{161, Unsigned, ruleSum, "received_bytes", "Bytes that all sockets have received, likewise."},
+	{162, Unsigned, ruleSum, "unattributed_sent_bytes", "Of the bytes sent: those in no row, as their task had no slot, or was folded."},
+	{163, Unsigned, ruleSum, "unattributed_received_bytes", "Of the bytes received: likewise."},
+	{164, Unsigned, ruleSum, "ended_reads", "Read requests that disks have ended."},
+	{165, Unsigned, ruleSum, "ended_read_bytes", "Bytes of these."},
+	{166, Unsigned, ruleSum, "ended_read_ns", "Time of these from the call to the end, summed."},
+	{167, Unsigned, ruleSum, "ended_writes", "Write requests that disks have ended."},
+	{168, Unsigned, ruleSum, "ended_written_bytes", "Bytes of these."},
+	{169, Unsigned, ruleSum, "ended_write_ns", "Time of these, likewise."},
+	{170, Unsigned, ruleSum, "unattributed_read_bytes", "Of the bytes that disks have read: those in no row."},
+	{171, Unsigned, ruleSum, "unattributed_written_bytes", "Of the bytes that disks have written: likewise."},
+	{172, Unsigned, ruleSum, "waited_ns", "Time that tasks waited for a CPU, summed."},
+	{173, Unsigned, ruleSum, "waited_for_tasks_ns", "The part of it in which a task with a row had the CPU."},
+	{174, Unsigned, ruleSum, "waited_for_no_slot_ns", "In which a task without a row had it."},
+	{175, Unsigned, ruleSum, "waited_idle_ns", "In which the CPU was idle."},
+	{176, Unsigned, ruleSum, "waited_for_quota_ns", "In which the quota of the task's cgroup was used up when it left the CPU."},
+	{178, Unsigned, ruleSum, "waited_for_interrupts_ns", "In which the task that had the CPU was interrupted."},
+	{179, Unsigned, ruleSum, "waited_stolen_ns", "In which the hypervisor had the CPU."},
+	{177, Unsigned, ruleSum, "unattributed_waited_ns", "Of the time that tasks waited: that in no row."},
 	{151, Text, ruleLast, "container", "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names."},
 	{152, Text, ruleLast, "container_id", "Id of that container."},
 	{153, Text, ruleLast, "image", "The image that the container was made of."},
@@ -737,6 +941,126 @@ func (row Row) CancelledWriteBytes() Optional[uint64] {
 	return row.Unsigned(FieldCancelledWriteBytes)
 }
 
+// WaitSufferedNs is wait_suffered_ns: Time waiting for a CPU, by the account of blame; of a process, with its dead.
+func (row Row) WaitSufferedNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitSufferedNs)
+}
+
+// WaitCausedNs is wait_caused_ns: Time that others waited for the CPU that it had, summed; likewise.
+func (row Row) WaitCausedNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitCausedNs)
+}
+
+// NetworkSentBytes is network_sent_bytes: Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for.
+func (row Row) NetworkSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldNetworkSentBytes)
+}
+
+// NetworkSends is network_sends: Calls that have sent, but for Unix sockets; likewise.
+func (row Row) NetworkSends() Optional[uint64] {
+	return row.Unsigned(FieldNetworkSends)
+}
+
+// NetworkReceivedBytes is network_received_bytes: Bytes received, but for Unix sockets; of a process, with the dead that it accounts for.
+func (row Row) NetworkReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldNetworkReceivedBytes)
+}
+
+// NetworkReceives is network_receives: Calls that have received, but for Unix sockets; likewise.
+func (row Row) NetworkReceives() Optional[uint64] {
+	return row.Unsigned(FieldNetworkReceives)
+}
+
+// TcpSentBytes is tcp_sent_bytes: Bytes sent by TCP, MPTCP included; likewise.
+func (row Row) TcpSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldTcpSentBytes)
+}
+
+// TcpSends is tcp_sends: Calls that have sent by TCP, MPTCP included; likewise.
+func (row Row) TcpSends() Optional[uint64] {
+	return row.Unsigned(FieldTcpSends)
+}
+
+// TcpReceivedBytes is tcp_received_bytes: Bytes received by TCP, MPTCP included; likewise.
+func (row Row) TcpReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldTcpReceivedBytes)
+}
+
+// TcpReceives is tcp_receives: Calls that have received by TCP, MPTCP included; likewise.
+func (row Row) TcpReceives() Optional[uint64] {
+	return row.Unsigned(FieldTcpReceives)
+}
+
+// UdpSentBytes is udp_sent_bytes: Bytes sent by UDP; likewise.
+func (row Row) UdpSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldUdpSentBytes)
+}
+
+// UdpSends is udp_sends: Calls that have sent by UDP; likewise.
+func (row Row) UdpSends() Optional[uint64] {
+	return row.Unsigned(FieldUdpSends)
+}
+
+// UdpReceivedBytes is udp_received_bytes: Bytes received by UDP; likewise.
+func (row Row) UdpReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldUdpReceivedBytes)
+}
+
+// UdpReceives is udp_receives: Calls that have received by UDP; likewise.
+func (row Row) UdpReceives() Optional[uint64] {
+	return row.Unsigned(FieldUdpReceives)
+}
+
+// UnixSentBytes is unix_sent_bytes: Bytes sent by Unix sockets; likewise.
+func (row Row) UnixSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnixSentBytes)
+}
+
+// UnixSends is unix_sends: Calls that have sent by Unix sockets; likewise.
+func (row Row) UnixSends() Optional[uint64] {
+	return row.Unsigned(FieldUnixSends)
+}
+
+// UnixReceivedBytes is unix_received_bytes: Bytes received by Unix sockets; likewise.
+func (row Row) UnixReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnixReceivedBytes)
+}
+
+// UnixReceives is unix_receives: Calls that have received by Unix sockets; likewise.
+func (row Row) UnixReceives() Optional[uint64] {
+	return row.Unsigned(FieldUnixReceives)
+}
+
+// DiskReads is disk_reads: Reads of it that a disk has ended; of a process, with the dead that it accounts for.
+func (row Row) DiskReads() Optional[uint64] {
+	return row.Unsigned(FieldDiskReads)
+}
+
+// DiskReadBytes is disk_read_bytes: Bytes of these; likewise.
+func (row Row) DiskReadBytes() Optional[uint64] {
+	return row.Unsigned(FieldDiskReadBytes)
+}
+
+// DiskReadNs is disk_read_ns: Time of these from the call to the end, summed; likewise.
+func (row Row) DiskReadNs() Optional[uint64] {
+	return row.Unsigned(FieldDiskReadNs)
+}
+
+// DiskWrites is disk_writes: Writes, likewise. Those of the page cache are of a kernel thread.
+func (row Row) DiskWrites() Optional[uint64] {
+	return row.Unsigned(FieldDiskWrites)
+}
+
+// DiskWrittenBytes is disk_written_bytes: Bytes of these; likewise.
+func (row Row) DiskWrittenBytes() Optional[uint64] {
+	return row.Unsigned(FieldDiskWrittenBytes)
+}
+
+// DiskWriteNs is disk_write_ns: Time of these; likewise.
+func (row Row) DiskWriteNs() Optional[uint64] {
+	return row.Unsigned(FieldDiskWriteNs)
+}
+
 // GrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 func (row Row) GrownRuntimeNs() Optional[uint64] {
 	return row.Unsigned(FieldGrownRuntimeNs)
@@ -820,6 +1144,126 @@ func (row Row) GrownWriteBytes() Optional[uint64] {
 // GrownCancelledWriteBytes is grown_cancelled_write_bytes: What `cancelled_write_bytes` grew by in the interval.
 func (row Row) GrownCancelledWriteBytes() Optional[uint64] {
 	return row.Unsigned(FieldGrownCancelledWriteBytes)
+}
+
+// GrownWaitSufferedNs is grown_wait_suffered_ns: What `wait_suffered_ns` grew by in the interval.
+func (row Row) GrownWaitSufferedNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownWaitSufferedNs)
+}
+
+// GrownWaitCausedNs is grown_wait_caused_ns: What `wait_caused_ns` grew by in the interval.
+func (row Row) GrownWaitCausedNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownWaitCausedNs)
+}
+
+// GrownNetworkSentBytes is grown_network_sent_bytes: What `network_sent_bytes` grew by in the interval.
+func (row Row) GrownNetworkSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownNetworkSentBytes)
+}
+
+// GrownNetworkSends is grown_network_sends: What `network_sends` grew by in the interval.
+func (row Row) GrownNetworkSends() Optional[uint64] {
+	return row.Unsigned(FieldGrownNetworkSends)
+}
+
+// GrownNetworkReceivedBytes is grown_network_received_bytes: What `network_received_bytes` grew by in the interval.
+func (row Row) GrownNetworkReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownNetworkReceivedBytes)
+}
+
+// GrownNetworkReceives is grown_network_receives: What `network_receives` grew by in the interval.
+func (row Row) GrownNetworkReceives() Optional[uint64] {
+	return row.Unsigned(FieldGrownNetworkReceives)
+}
+
+// GrownTcpSentBytes is grown_tcp_sent_bytes: What `tcp_sent_bytes` grew by in the interval.
+func (row Row) GrownTcpSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownTcpSentBytes)
+}
+
+// GrownTcpSends is grown_tcp_sends: What `tcp_sends` grew by in the interval.
+func (row Row) GrownTcpSends() Optional[uint64] {
+	return row.Unsigned(FieldGrownTcpSends)
+}
+
+// GrownTcpReceivedBytes is grown_tcp_received_bytes: What `tcp_received_bytes` grew by in the interval.
+func (row Row) GrownTcpReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownTcpReceivedBytes)
+}
+
+// GrownTcpReceives is grown_tcp_receives: What `tcp_receives` grew by in the interval.
+func (row Row) GrownTcpReceives() Optional[uint64] {
+	return row.Unsigned(FieldGrownTcpReceives)
+}
+
+// GrownUdpSentBytes is grown_udp_sent_bytes: What `udp_sent_bytes` grew by in the interval.
+func (row Row) GrownUdpSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownUdpSentBytes)
+}
+
+// GrownUdpSends is grown_udp_sends: What `udp_sends` grew by in the interval.
+func (row Row) GrownUdpSends() Optional[uint64] {
+	return row.Unsigned(FieldGrownUdpSends)
+}
+
+// GrownUdpReceivedBytes is grown_udp_received_bytes: What `udp_received_bytes` grew by in the interval.
+func (row Row) GrownUdpReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownUdpReceivedBytes)
+}
+
+// GrownUdpReceives is grown_udp_receives: What `udp_receives` grew by in the interval.
+func (row Row) GrownUdpReceives() Optional[uint64] {
+	return row.Unsigned(FieldGrownUdpReceives)
+}
+
+// GrownUnixSentBytes is grown_unix_sent_bytes: What `unix_sent_bytes` grew by in the interval.
+func (row Row) GrownUnixSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownUnixSentBytes)
+}
+
+// GrownUnixSends is grown_unix_sends: What `unix_sends` grew by in the interval.
+func (row Row) GrownUnixSends() Optional[uint64] {
+	return row.Unsigned(FieldGrownUnixSends)
+}
+
+// GrownUnixReceivedBytes is grown_unix_received_bytes: What `unix_received_bytes` grew by in the interval.
+func (row Row) GrownUnixReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownUnixReceivedBytes)
+}
+
+// GrownUnixReceives is grown_unix_receives: What `unix_receives` grew by in the interval.
+func (row Row) GrownUnixReceives() Optional[uint64] {
+	return row.Unsigned(FieldGrownUnixReceives)
+}
+
+// GrownDiskReads is grown_disk_reads: What `disk_reads` grew by in the interval.
+func (row Row) GrownDiskReads() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskReads)
+}
+
+// GrownDiskReadBytes is grown_disk_read_bytes: What `disk_read_bytes` grew by in the interval.
+func (row Row) GrownDiskReadBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskReadBytes)
+}
+
+// GrownDiskReadNs is grown_disk_read_ns: What `disk_read_ns` grew by in the interval.
+func (row Row) GrownDiskReadNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskReadNs)
+}
+
+// GrownDiskWrites is grown_disk_writes: What `disk_writes` grew by in the interval.
+func (row Row) GrownDiskWrites() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskWrites)
+}
+
+// GrownDiskWrittenBytes is grown_disk_written_bytes: What `disk_written_bytes` grew by in the interval.
+func (row Row) GrownDiskWrittenBytes() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskWrittenBytes)
+}
+
+// GrownDiskWriteNs is grown_disk_write_ns: What `disk_write_ns` grew by in the interval.
+func (row Row) GrownDiskWriteNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskWriteNs)
 }
 
 // CPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
@@ -1230,6 +1674,106 @@ func (row Row) PathRest() Optional[string] {
 // HiddenCPUNs is hidden_cpu_ns: CPU time of processes that the kernel hides: it is in the rows of others, or idle.
 func (row Row) HiddenCPUNs() Optional[uint64] {
 	return row.Unsigned(FieldHiddenCPUNs)
+}
+
+// SentBytes is sent_bytes: Bytes that all sockets have sent, Unix sockets too.
+func (row Row) SentBytes() Optional[uint64] {
+	return row.Unsigned(FieldSentBytes)
+}
+
+// ReceivedBytes is received_bytes: Bytes that all sockets have received, likewise.
+func (row Row) ReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldReceivedBytes)
+}
+
+// UnattributedSentBytes is unattributed_sent_bytes: Of the bytes sent: those in no row, as their task had no slot, or was folded.
+func (row Row) UnattributedSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnattributedSentBytes)
+}
+
+// UnattributedReceivedBytes is unattributed_received_bytes: Of the bytes received: likewise.
+func (row Row) UnattributedReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnattributedReceivedBytes)
+}
+
+// EndedReads is ended_reads: Read requests that disks have ended.
+func (row Row) EndedReads() Optional[uint64] {
+	return row.Unsigned(FieldEndedReads)
+}
+
+// EndedReadBytes is ended_read_bytes: Bytes of these.
+func (row Row) EndedReadBytes() Optional[uint64] {
+	return row.Unsigned(FieldEndedReadBytes)
+}
+
+// EndedReadNs is ended_read_ns: Time of these from the call to the end, summed.
+func (row Row) EndedReadNs() Optional[uint64] {
+	return row.Unsigned(FieldEndedReadNs)
+}
+
+// EndedWrites is ended_writes: Write requests that disks have ended.
+func (row Row) EndedWrites() Optional[uint64] {
+	return row.Unsigned(FieldEndedWrites)
+}
+
+// EndedWrittenBytes is ended_written_bytes: Bytes of these.
+func (row Row) EndedWrittenBytes() Optional[uint64] {
+	return row.Unsigned(FieldEndedWrittenBytes)
+}
+
+// EndedWriteNs is ended_write_ns: Time of these, likewise.
+func (row Row) EndedWriteNs() Optional[uint64] {
+	return row.Unsigned(FieldEndedWriteNs)
+}
+
+// UnattributedReadBytes is unattributed_read_bytes: Of the bytes that disks have read: those in no row.
+func (row Row) UnattributedReadBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnattributedReadBytes)
+}
+
+// UnattributedWrittenBytes is unattributed_written_bytes: Of the bytes that disks have written: likewise.
+func (row Row) UnattributedWrittenBytes() Optional[uint64] {
+	return row.Unsigned(FieldUnattributedWrittenBytes)
+}
+
+// WaitedNs is waited_ns: Time that tasks waited for a CPU, summed.
+func (row Row) WaitedNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedNs)
+}
+
+// WaitedForTasksNs is waited_for_tasks_ns: The part of it in which a task with a row had the CPU.
+func (row Row) WaitedForTasksNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedForTasksNs)
+}
+
+// WaitedForNoSlotNs is waited_for_no_slot_ns: In which a task without a row had it.
+func (row Row) WaitedForNoSlotNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedForNoSlotNs)
+}
+
+// WaitedIdleNs is waited_idle_ns: In which the CPU was idle.
+func (row Row) WaitedIdleNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedIdleNs)
+}
+
+// WaitedForQuotaNs is waited_for_quota_ns: In which the quota of the task's cgroup was used up when it left the CPU.
+func (row Row) WaitedForQuotaNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedForQuotaNs)
+}
+
+// WaitedForInterruptsNs is waited_for_interrupts_ns: In which the task that had the CPU was interrupted.
+func (row Row) WaitedForInterruptsNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedForInterruptsNs)
+}
+
+// WaitedStolenNs is waited_stolen_ns: In which the hypervisor had the CPU.
+func (row Row) WaitedStolenNs() Optional[uint64] {
+	return row.Unsigned(FieldWaitedStolenNs)
+}
+
+// UnattributedWaitedNs is unattributed_waited_ns: Of the time that tasks waited: that in no row.
+func (row Row) UnattributedWaitedNs() Optional[uint64] {
+	return row.Unsigned(FieldUnattributedWaitedNs)
 }
 
 // Container is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use cpuledger_model::field::{FIELDS, Field, FieldSet, Unit};
+use cpuledger_model::field::{FIELDS, Field, FieldSet, OF_ACCOUNTS, Unit};
 
 use crate::bit::bit_of;
 use crate::sized::{self, Sized_};
@@ -69,7 +69,7 @@ pub(crate) fn abi_bit(field: Field) -> u32 {
 /// A set of fields as C has it.
 pub(crate) fn abi_known(known: FieldSet) -> [u64; 2] {
     let mut words = [0; 2];
-    for field in Field::ALL.iter().filter(|field| known.contains(**field)) {
+    for field in Field::ALL.iter().filter(|field| known.without(OF_ACCOUNTS).contains(**field)) {
         let bit = abi_bit(*field);
         words[bit as usize / 64] |= 1 << (bit % 64);
     }
@@ -82,8 +82,10 @@ pub(crate) fn abi_known(known: FieldSet) -> [u64; 2] {
 /// `info` is NULL, or leads to as many bytes as it states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cpuledger_field(index: c_uint, info: *mut cpuledger_field_info) -> c_int {
-    let index = index as usize;
-    let Some(field) = FIELDS.get(index) else { return 0 };
+    // Rows have no members for those of accounts.
+    let mut fields = FIELDS.iter().filter(|info| !OF_ACCOUNTS.contains(info.field));
+    let Some(field) = fields.nth(index as usize) else { return 0 };
+    let index = field.field as usize;
     let value = cpuledger_field_info {
         size: 0,
         name: NAMES[index].as_ptr().cast(),

@@ -78,8 +78,12 @@ macro_rules! fill_fields {
             $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
-        $($row.$member = $task.$member.to_c();)*
+        $(fill_fields!(@one $row $task $member $group);)*
     };
+    (@one $row:ident $task:ident $member:ident Blame) => {};
+    (@one $row:ident $task:ident $member:ident Disk) => {};
+    (@one $row:ident $task:ident $member:ident Network) => {};
+    (@one $row:ident $task:ident $member:ident $group:ident) => { $row.$member = $task.$member.to_c() };
 }
 
 macro_rules! fill_counters {
@@ -90,10 +94,13 @@ macro_rules! fill_counters {
             $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
-        $(fill_counters!(@one $into $counters $member $($cumulative)?);)*
+        $(fill_counters!(@one $into $counters $member $group $($cumulative)?);)*
     };
-    (@one $into:ident $counters:ident $member:ident cumulative) => { $into.$member = $counters.$member };
-    (@one $into:ident $counters:ident $member:ident) => {};
+    (@one $into:ident $counters:ident $member:ident Blame cumulative) => {};
+    (@one $into:ident $counters:ident $member:ident Disk cumulative) => {};
+    (@one $into:ident $counters:ident $member:ident Network cumulative) => {};
+    (@one $into:ident $counters:ident $member:ident $group:ident cumulative) => { $into.$member = $counters.$member };
+    (@one $into:ident $counters:ident $member:ident $group:ident) => {};
 }
 
 impl cpuledger_row {

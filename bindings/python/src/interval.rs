@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cpuledger_model::interval;
 use cpuledger_view::json::append_interval;
-use cpuledger_view::key::Shown;
+use cpuledger_view::key::{Beside, Shown};
 use cpuledger_view::member::{LOSSES, MISSED_EXITS, Member, TOTALS};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
@@ -57,12 +57,27 @@ impl Interval {
             blocked: &rows(Section::Blocked),
             boot_id: self.books.boot_id.as_deref(),
             named: Some(self.books.named()),
+            beside: Beside::default(),
         };
-        let mut line = Vec::new();
-        append_interval(&mut line, &shown);
-        line.pop();
-        line
+        line_of(&shown)
     }
+
+    /// The value of a key of its JSON that is no number, whatever its rows are.
+    fn nested<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+        loads(py, &line_of(&Shown::without_rows(self.interval())))?.get_item(key)
+    }
+}
+
+fn line_of(shown: &Shown<'_>) -> Vec<u8> {
+    let mut line = Vec::new();
+    append_interval(&mut line, shown);
+    line.pop();
+    line
+}
+
+/// What Python makes of a line of JSON, whose escaped text is UTF-8.
+fn loads<'py>(py: Python<'py>, line: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (String::from_utf8_lossy(line),))
 }
 
 #[pymethods]
@@ -169,7 +184,19 @@ impl Interval {
 
     /// The interval as a dictionary: what `json.loads` makes of the line.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("json")?.call_method1("loads", (self.to_json(py),))
+        loads(py, &py.detach(|| self.line()))
+    }
+
+    /// What tasks waited for a CPU, by what they waited for; None: the account of blame is not kept.
+    #[getter]
+    fn wait_caused_by<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.nested(py, "wait_caused_by")
+    }
+
+    /// Requests of each disk, with times; None: the account of disks is not kept.
+    #[getter]
+    fn disks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.nested(py, "disks")
     }
 
     fn __repr__(&self) -> String {

@@ -131,6 +131,12 @@ class Interval:
     @property
     def from_procfs(self) -> list[int]:
         """Tids of tasks that the kernel hides from programs."""
+    @property
+    def wait_caused_by(self) -> dict[str, int | None] | None:
+        """What tasks waited for a CPU, by what they waited for; None: the account of blame is not kept."""
+    @property
+    def disks(self) -> list[dict[str, Any]] | None:
+        """Requests of each disk, with times; None: the account of disks is not kept."""
     def to_json(self) -> str:
         """The interval as one line of JSON, schema cpuledger.interval/1."""
     def to_dict(self) -> dict[str, Any]:
@@ -393,6 +399,78 @@ class ProcessRow(Row):
     def cancelled_write_bytes(self) -> int | None:
         """Written bytes whose pages were dropped before they reached the device."""
     @property
+    def wait_suffered_ns(self) -> int | None:
+        """Time waiting for a CPU, by the account of blame; of a process, with its dead."""
+    @property
+    def wait_caused_ns(self) -> int | None:
+        """Time that others waited for the CPU that it had, summed; likewise."""
+    @property
+    def network_sent_bytes(self) -> int | None:
+        """Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_sends(self) -> int | None:
+        """Calls that have sent, but for Unix sockets; likewise."""
+    @property
+    def network_received_bytes(self) -> int | None:
+        """Bytes received, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_receives(self) -> int | None:
+        """Calls that have received, but for Unix sockets; likewise."""
+    @property
+    def tcp_sent_bytes(self) -> int | None:
+        """Bytes sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_sends(self) -> int | None:
+        """Calls that have sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_received_bytes(self) -> int | None:
+        """Bytes received by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_receives(self) -> int | None:
+        """Calls that have received by TCP, MPTCP included; likewise."""
+    @property
+    def udp_sent_bytes(self) -> int | None:
+        """Bytes sent by UDP; likewise."""
+    @property
+    def udp_sends(self) -> int | None:
+        """Calls that have sent by UDP; likewise."""
+    @property
+    def udp_received_bytes(self) -> int | None:
+        """Bytes received by UDP; likewise."""
+    @property
+    def udp_receives(self) -> int | None:
+        """Calls that have received by UDP; likewise."""
+    @property
+    def unix_sent_bytes(self) -> int | None:
+        """Bytes sent by Unix sockets; likewise."""
+    @property
+    def unix_sends(self) -> int | None:
+        """Calls that have sent by Unix sockets; likewise."""
+    @property
+    def unix_received_bytes(self) -> int | None:
+        """Bytes received by Unix sockets; likewise."""
+    @property
+    def unix_receives(self) -> int | None:
+        """Calls that have received by Unix sockets; likewise."""
+    @property
+    def disk_reads(self) -> int | None:
+        """Reads of it that a disk has ended; of a process, with the dead that it accounts for."""
+    @property
+    def disk_read_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_read_ns(self) -> int | None:
+        """Time of these from the call to the end, summed; likewise."""
+    @property
+    def disk_writes(self) -> int | None:
+        """Writes, likewise. Those of the page cache are of a kernel thread."""
+    @property
+    def disk_written_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_write_ns(self) -> int | None:
+        """Time of these; likewise."""
+    @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
     @property
@@ -557,6 +635,78 @@ class TaskRow(Row):
     def cancelled_write_bytes(self) -> int | None:
         """Written bytes whose pages were dropped before they reached the device."""
     @property
+    def wait_suffered_ns(self) -> int | None:
+        """Time waiting for a CPU, by the account of blame; of a process, with its dead."""
+    @property
+    def wait_caused_ns(self) -> int | None:
+        """Time that others waited for the CPU that it had, summed; likewise."""
+    @property
+    def network_sent_bytes(self) -> int | None:
+        """Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_sends(self) -> int | None:
+        """Calls that have sent, but for Unix sockets; likewise."""
+    @property
+    def network_received_bytes(self) -> int | None:
+        """Bytes received, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_receives(self) -> int | None:
+        """Calls that have received, but for Unix sockets; likewise."""
+    @property
+    def tcp_sent_bytes(self) -> int | None:
+        """Bytes sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_sends(self) -> int | None:
+        """Calls that have sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_received_bytes(self) -> int | None:
+        """Bytes received by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_receives(self) -> int | None:
+        """Calls that have received by TCP, MPTCP included; likewise."""
+    @property
+    def udp_sent_bytes(self) -> int | None:
+        """Bytes sent by UDP; likewise."""
+    @property
+    def udp_sends(self) -> int | None:
+        """Calls that have sent by UDP; likewise."""
+    @property
+    def udp_received_bytes(self) -> int | None:
+        """Bytes received by UDP; likewise."""
+    @property
+    def udp_receives(self) -> int | None:
+        """Calls that have received by UDP; likewise."""
+    @property
+    def unix_sent_bytes(self) -> int | None:
+        """Bytes sent by Unix sockets; likewise."""
+    @property
+    def unix_sends(self) -> int | None:
+        """Calls that have sent by Unix sockets; likewise."""
+    @property
+    def unix_received_bytes(self) -> int | None:
+        """Bytes received by Unix sockets; likewise."""
+    @property
+    def unix_receives(self) -> int | None:
+        """Calls that have received by Unix sockets; likewise."""
+    @property
+    def disk_reads(self) -> int | None:
+        """Reads of it that a disk has ended; of a process, with the dead that it accounts for."""
+    @property
+    def disk_read_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_read_ns(self) -> int | None:
+        """Time of these from the call to the end, summed; likewise."""
+    @property
+    def disk_writes(self) -> int | None:
+        """Writes, likewise. Those of the page cache are of a kernel thread."""
+    @property
+    def disk_written_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_write_ns(self) -> int | None:
+        """Time of these; likewise."""
+    @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
     @property
@@ -674,6 +824,18 @@ class ExitedRow(Row):
         ...
     @property
     def cgroup_v1_cpu_id(self) -> int | None:
+        ...
+    @property
+    def network_sent_bytes(self) -> int | None:
+        ...
+    @property
+    def network_received_bytes(self) -> int | None:
+        ...
+    @property
+    def unix_sent_bytes(self) -> int | None:
+        ...
+    @property
+    def unix_received_bytes(self) -> int | None:
         ...
     @property
     def unit(self) -> str | None:
@@ -877,6 +1039,78 @@ class ListedRow(Row):
     @property
     def cancelled_write_bytes(self) -> int | None:
         """Written bytes whose pages were dropped before they reached the device."""
+    @property
+    def wait_suffered_ns(self) -> int | None:
+        """Time waiting for a CPU, by the account of blame; of a process, with its dead."""
+    @property
+    def wait_caused_ns(self) -> int | None:
+        """Time that others waited for the CPU that it had, summed; likewise."""
+    @property
+    def network_sent_bytes(self) -> int | None:
+        """Bytes sent, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_sends(self) -> int | None:
+        """Calls that have sent, but for Unix sockets; likewise."""
+    @property
+    def network_received_bytes(self) -> int | None:
+        """Bytes received, but for Unix sockets; of a process, with the dead that it accounts for."""
+    @property
+    def network_receives(self) -> int | None:
+        """Calls that have received, but for Unix sockets; likewise."""
+    @property
+    def tcp_sent_bytes(self) -> int | None:
+        """Bytes sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_sends(self) -> int | None:
+        """Calls that have sent by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_received_bytes(self) -> int | None:
+        """Bytes received by TCP, MPTCP included; likewise."""
+    @property
+    def tcp_receives(self) -> int | None:
+        """Calls that have received by TCP, MPTCP included; likewise."""
+    @property
+    def udp_sent_bytes(self) -> int | None:
+        """Bytes sent by UDP; likewise."""
+    @property
+    def udp_sends(self) -> int | None:
+        """Calls that have sent by UDP; likewise."""
+    @property
+    def udp_received_bytes(self) -> int | None:
+        """Bytes received by UDP; likewise."""
+    @property
+    def udp_receives(self) -> int | None:
+        """Calls that have received by UDP; likewise."""
+    @property
+    def unix_sent_bytes(self) -> int | None:
+        """Bytes sent by Unix sockets; likewise."""
+    @property
+    def unix_sends(self) -> int | None:
+        """Calls that have sent by Unix sockets; likewise."""
+    @property
+    def unix_received_bytes(self) -> int | None:
+        """Bytes received by Unix sockets; likewise."""
+    @property
+    def unix_receives(self) -> int | None:
+        """Calls that have received by Unix sockets; likewise."""
+    @property
+    def disk_reads(self) -> int | None:
+        """Reads of it that a disk has ended; of a process, with the dead that it accounts for."""
+    @property
+    def disk_read_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_read_ns(self) -> int | None:
+        """Time of these from the call to the end, summed; likewise."""
+    @property
+    def disk_writes(self) -> int | None:
+        """Writes, likewise. Those of the page cache are of a kernel thread."""
+    @property
+    def disk_written_bytes(self) -> int | None:
+        """Bytes of these; likewise."""
+    @property
+    def disk_write_ns(self) -> int | None:
+        """Time of these; likewise."""
     @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
