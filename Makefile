@@ -76,11 +76,11 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
-test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the clients in Go and Python (root; over 1,200 MB below target/, and Go)
+test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the clients in Go and Python, the page and the pictures in browsers (root; over 1,200 MB below target/, and Go)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --test web_browser_root --test screen_picture --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
@@ -159,11 +159,11 @@ check-packages: ## install what `make dist` has made in new Debian roots, boot o
 c-library: setup ## build libcpuledger and libcpuledger-ledger for C, shared and static: target/release/c
 	scripts/c-library
 
-install-c: ## install libcpuledger with headers, pages and examples below PREFIX=/usr/local, in DESTDIR= (as root; LIBDIR= is PREFIX/lib)
-	@scripts/install-c $(target)/release/c
+install-c: ## install libcpuledger with headers, pages and examples below PREFIX=/usr/local, in DESTDIR= (as root; LIBDIR= is lib)
+	@PACKAGES="libcpuledger0 libcpuledger-dev" scripts/install $(BINARY)
 
 uninstall-c: ## remove what `make install-c` has installed
-	@scripts/install-c --uninstall $(target)/release/c
+	@PACKAGES="libcpuledger0 libcpuledger-dev" scripts/install --uninstall $(BINARY)
 
 wheel: setup ## build the wheel of the Python package into dist/: one for every Python from 3.9 on
 	scripts/wheel dist

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use cpuledger::{Account, Accounts};
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
@@ -26,6 +27,9 @@ pub struct Arguments {
     /// Compare with a ledger that does not keep what tasks do off the CPU, instead of none
     #[arg(long)]
     states: bool,
+    /// What this account adds to a ledger: blame, disk or network
+    #[arg(long, conflicts_with = "states")]
+    account: Option<Account>,
 }
 
 /// What a ledger is compared with.
@@ -35,6 +39,8 @@ pub enum Beside {
     Nothing,
     /// A ledger that does not keep what tasks do off the CPU.
     WithoutStates,
+    /// A ledger that does not keep this account, beside one that does.
+    WithoutAccount(Account),
 }
 
 /// What is timed, and how often in one run: about 0.1 s.
@@ -42,6 +48,13 @@ pub const SUBJECTS: [(&str, &str, u32); 3] = [
     ("fork + exit + wait of a minimal static process", "fork", 1_000),
     ("thread create + join", "thread", 4_000),
     ("pipe round trip on one CPU: two switches", "pipe", 40_000),
+];
+
+/// The same for an account: work that it counts.
+const OF_NETWORK: [(&str, &str, u32); 3] = [
+    ("TCP round trip on one CPU, 1 byte", "tcp", 10_000),
+    ("UDP round trip on one CPU, 1 byte", "udp", 10_000),
+    ("Unix socket round trip on one CPU, 1 byte", "unix", 20_000),
 ];
 
 /// How often the reader takes a cut while the ledger is attached.
@@ -92,7 +105,41 @@ impl Beside {
         match self {
             Beside::Nothing => work(),
             Beside::WithoutStates => attached(Options { off: false, ..Options::default() }, work),
+            Beside::WithoutAccount(_) => attached(Options::default(), work),
         }
+    }
+
+    /// The ledger that is compared with it.
+    fn options(self) -> Options {
+        match self {
+            Beside::Nothing | Beside::WithoutStates => Options::default(),
+            Beside::WithoutAccount(account) => {
+                Options { accounts: Accounts::of(&[account]), ..Options::default() }
+            }
+        }
+    }
+
+    /// The name of the results.
+    fn name(self) -> &'static str {
+        match self {
+            Beside::Nothing => "hooks",
+            Beside::WithoutStates => "states",
+            Beside::WithoutAccount(Account::Blame) => "account-blame",
+            Beside::WithoutAccount(Account::Disk) => "account-disk",
+            Beside::WithoutAccount(Account::Network) => "account-network",
+        }
+    }
+
+    /// What the table is.
+    fn caption(self) -> String {
+        let what = match self {
+            Beside::Nothing => "with the ledger running".to_owned(),
+            Beside::WithoutStates => "of a ledger with states beside one without".to_owned(),
+            Beside::WithoutAccount(account) => {
+                format!("of a ledger that keeps the account of {account}, beside one that does not")
+            }
+        };
+        format!("Slowdown {what} (1.02 = 2 % slower), by the number of sleeping threads")
     }
 }
 
@@ -128,31 +175,32 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _limits = RaisedLimits::for_threads(arguments.threads.iter().copied().max().unwrap_or(0))
         .context("cannot raise the limits; run as root")?;
     let latency = Latency::compile()?;
-    let mut results = Results::create(if arguments.states { "states" } else { "hooks" }, &[])?;
-    let beside = if arguments.states { Beside::WithoutStates } else { Beside::Nothing };
-    let caption = match beside {
-        Beside::Nothing => {
-            "Slowdown with the ledger running (1.02 = 2 % slower), by the number of sleeping threads"
-        }
-        Beside::WithoutStates => {
-            "Slowdown of a ledger with states beside one without (1.02 = 2 % slower), by the number of sleeping threads"
-        }
+    let beside = match arguments.account {
+        Some(account) => Beside::WithoutAccount(account),
+        None if arguments.states => Beside::WithoutStates,
+        None => Beside::Nothing,
     };
+    let subjects: Vec<_> = match arguments.account {
+        Some(Account::Network) => OF_NETWORK.into_iter().chain(SUBJECTS).collect(),
+        _ => SUBJECTS.to_vec(),
+    };
+    let (name, caption) = (beside.name(), beside.caption());
+    let mut results = Results::create(name, &[])?;
     let populations = arguments.threads.iter().map(|&threads| thousands(threads));
     let mut table = Table::new(
-        if arguments.states { "states" } else { "hooks" },
-        caption,
+        name,
+        &caption,
         ["work".to_owned()].into_iter().chain(populations).chain(["median".to_owned()]),
     );
-    let mut ratios = SUBJECTS.map(|_| Vec::new());
+    let mut ratios = vec![Vec::new(); subjects.len()];
     for &threads in &arguments.threads {
         let _sleepers = Sleepers::start(threads, 1)?;
-        for ((name, mode, times), ratios) in SUBJECTS.iter().zip(&mut ratios) {
+        for ((name, mode, times), ratios) in subjects.iter().zip(&mut ratios) {
             let work = || latency.run(mode, *times);
             ratios.push(compare(arguments.rounds, beside, threads, name, work, &mut results)?);
         }
     }
-    for ((name, ..), mut ratios) in SUBJECTS.iter().zip(ratios) {
+    for ((name, ..), mut ratios) in subjects.iter().zip(ratios) {
         let mut cells: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.3}")).collect();
         ratios.sort_by(f64::total_cmp);
         cells.push(format!("{:.3}", ratios.get(ratios.len() / 2).context("a population")?));
@@ -177,7 +225,7 @@ pub fn in_pairs(
     for round in 0..=rounds {
         let is_first = round % 2 == 0;
         let before = (!is_first).then(|| beside.run(&mut work)).transpose()?;
-        let attached = attached(Options::default(), &mut work)?;
+        let attached = attached(beside.options(), &mut work)?;
         let detached = before.map_or_else(|| beside.run(&mut work), Ok)?;
         if round > 0 {
             with.push(attached);

@@ -3,15 +3,18 @@
  * The least a process and a thread cost, in the manner of lmbench's lat_proc and lat_ctx: prints the nanoseconds of each
  * time.
  *
- * usage: latency fork|exec|thread|pipe TIMES
+ * usage: latency fork|exec|thread|pipe|tcp|udp|unix TIMES
  *        latency            ends at once: what `exec` starts
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +92,82 @@ static void round_trip(void)
 		exit(1);
 }
 
+static int ours, others;
+
+/* Two sockets of the loopback device, each connected with the other. */
+static void connect_both(int type)
+{
+	struct sockaddr_in at[2] = { { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t length = sizeof(at[0]);
+	int listener = socket(AF_INET, type, 0), on = 1;
+
+	at[1] = at[0];
+	ours = socket(AF_INET, type, 0);
+	if (bind(listener, (void *)&at[0], length) || getsockname(listener, (void *)&at[0], &length))
+		exit(1);
+	if (type == SOCK_STREAM && listen(listener, 1))
+		exit(1);
+	if (type == SOCK_DGRAM && bind(ours, (void *)&at[1], length))
+		exit(1);
+	if (connect(ours, (void *)&at[0], length) || getsockname(ours, (void *)&at[1], &length))
+		exit(1);
+	others = type == SOCK_STREAM ? accept(listener, NULL, NULL) : listener;
+	if (type == SOCK_DGRAM && connect(others, (void *)&at[1], length))
+		exit(1);
+	if (type == SOCK_STREAM) {
+		setsockopt(ours, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(others, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	}
+}
+
+/* The partner is on the same CPU, as that of the pipe. */
+static void start_partner(void)
+{
+	cpu_set_t first;
+	char byte;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (sched_setaffinity(0, sizeof(first), &first))
+		exit(1);
+	if (fork()) {
+		close(others);
+		return;
+	}
+	close(ours);
+	/* A partner without a connection does not see the end of the other. */
+	alarm(60);
+	while (recv(others, &byte, 1, 0) == 1 && byte && send(others, &byte, 1, 0) == 1)
+		;
+	_exit(0);
+}
+
+static void answered(void)
+{
+	char byte = 1;
+
+	if (send(ours, &byte, 1, 0) != 1 || recv(ours, &byte, 1, 0) != 1)
+		exit(1);
+}
+
+static int start_sockets(const char *mode)
+{
+	int pair[2];
+
+	if (!strcmp(mode, "tcp")) {
+		connect_both(SOCK_STREAM);
+	} else if (!strcmp(mode, "udp")) {
+		connect_both(SOCK_DGRAM);
+	} else if (!strcmp(mode, "unix") && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) {
+		ours = pair[0];
+		others = pair[1];
+	} else {
+		return 0;
+	}
+	start_partner();
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	void (*work)(void) = fork_exit_wait;
@@ -109,9 +188,13 @@ int main(int argc, char **argv)
 		work = round_trip;
 		start_other();
 	}
+	if (start_sockets(argv[1]))
+		work = answered;
 	begin = now_ns();
 	for (long i = 0; i < times; i++)
 		work();
 	printf("%.0f\n", (now_ns() - begin) / times);
+	if (work == answered)
+		(void)!send(ours, "", 1, 0);
 	return 0;
 }

@@ -6,6 +6,7 @@ mod all;
 mod coverage;
 mod enumerate;
 mod exporters;
+mod first;
 mod go;
 mod hooks;
 mod lifetimes;
@@ -72,6 +73,8 @@ enum Command {
     Monitors(monitors::Arguments),
     /// The screen over 1,000 and 100,000 sleeping threads: CPU time, and from a key to its frame; beside htop
     Screen(screen::Arguments),
+    /// How soon a screen shows processes, and an interval; alone and beside 100 busy tasks, beside top, htop and btop
+    First(first::Arguments),
     /// The service: what it and its readers cost, listings through it, and the time to a first screen
     Service(service::Arguments),
     /// Bytes of a recording beside `atop -w` under a mixed load, and what recording costs an idle machine
@@ -120,6 +123,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Reads(arguments) => reads::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
+        Command::First(arguments) => first::run(&arguments),
         Command::Service(arguments) => service::run(&arguments),
         Command::Recording(arguments) => recording::run(&arguments),
         Command::Exporters(arguments) => exporters::run(&arguments),

@@ -9,6 +9,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use cpuledger::machine::come_in_real_time;
 use cpuledger_load::{RaisedLimits, Sleepers};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -112,6 +113,8 @@ pub(crate) struct Program {
     child: Child,
     terminal: File,
     written: Receiver<(Instant, Vec<u8>)>,
+    /// When the program was started.
+    pub(crate) started: Instant,
 }
 
 impl Program {
@@ -130,40 +133,52 @@ impl Program {
         let path = ptsname(&controller, Vec::new())?.into_string()?;
         let user = File::options().read(true).write(true).open(path)?;
         tcsetwinsize(&user, SIZE)?;
-        let child = command
-            .env("TERM", "xterm-256color")
-            // No settings but the usual ones.
-            .env("XDG_CONFIG_HOME", "/nonexistent")
-            .env("HTOPRC", "/nonexistent")
-            .stdin(user.try_clone()?)
-            .stdout(user.try_clone()?)
-            .stderr(user)
-            .spawn()
-            .with_context(|| format!("cannot run {command:?}"))?;
         let terminal = File::from(controller);
         let mut reader = terminal.try_clone()?;
         let (tell, written) = mpsc::channel();
+        let (begin, begun) = mpsc::channel();
         thread::spawn(move || {
+            // On a busy machine, too, it is told when something was written, and not when this thread had a CPU.
+            let _ = come_in_real_time(false);
+            let _ = begin.send(());
             let mut room = [0; 65_536];
             while let Ok(length) = reader.read(&mut room)
                 && length > 0
                 && tell.send((Instant::now(), room[..length].to_vec())).is_ok()
             {}
         });
-        Ok(Program { child, terminal, written })
+        begun.recv().context("the thread that reads has ended")?;
+        command
+            .env("TERM", "xterm-256color")
+            // No settings but the usual ones.
+            .env("XDG_CONFIG_HOME", "/nonexistent")
+            // htop writes it at its end.
+            .env("HTOPRC", "/dev/null")
+            .stdin(user.try_clone()?)
+            .stdout(user.try_clone()?)
+            .stderr(user);
+        let started = Instant::now();
+        let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+        Ok(Program { child, terminal, written, started })
     }
 
     /// When this text is on its screen, in one piece.
     pub(crate) fn shows(&mut self, text: &str) -> anyhow::Result<Instant> {
+        self.shows_any(&[text])
+    }
+
+    /// When one of these is on its screen.
+    pub(crate) fn shows_any(&mut self, texts: &[&str]) -> anyhow::Result<Instant> {
         let (begin, mut screen) = (Instant::now(), vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0));
         while begin.elapsed() < PATIENCE {
             let (at, bytes) = self.written.recv_timeout(PATIENCE).context("it does not show that")?;
             screen.process(&bytes);
-            if screen.screen().contents().contains(text) {
+            let contents = screen.screen().contents();
+            if texts.iter().any(|text| contents.contains(text)) {
                 return Ok(at);
             }
         }
-        anyhow::bail!("its screen does not show `{text}`")
+        anyhow::bail!("its screen does not show `{}`", texts.join("` or `"))
     }
 
     /// A terminal that has shown nothing yet.

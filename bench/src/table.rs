@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 28] = [
     "listings",
     "refreshes",
     "status",
@@ -24,12 +24,16 @@ const ORDER: [&str; 24] = [
     "waiting",
     "truth",
     "hooks",
+    "account-blame",
+    "account-disk",
+    "account-network",
     "lifetimes",
     "rates",
     "service",
     "service-listings",
     "service-first",
     "go",
+    "first",
     "recording-idle",
     "recording",
     "replay",

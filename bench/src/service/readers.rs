@@ -178,7 +178,7 @@ fn service(daemon: &Daemon, intervals: u32) -> anyhow::Result<Vec<u64>> {
 
 fn subscribe(socket: &Path) -> anyhow::Result<(Client, Reader)> {
     let mut client = Client::connect(socket, PATIENCE)?;
-    let wanted = Subscribe { interval_ns: None, audience: None };
+    let wanted = Subscribe::default();
     let (_, reader) = client.subscribe(&wanted).context("the service refuses a reader")?;
     Ok((client, reader))
 }

@@ -11,7 +11,7 @@ use crate::screen::Program;
 use crate::table::{Table, digits};
 
 /// What the screen says of an exact interval, and of nothing else.
-const SHOWN: &str = "unattributed 0 ns";
+const SHOWN: &str = "stolen ";
 
 /// Runs it this often: with the service as another user, without it as root, with a ledger of its own.
 ///

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{actor, burn, hostile, kin, sleepers, slew, states, storm, title, without_bpf, zoo};
+use cmd::{actor, burn, hostile, kin, read, sleepers, slew, states, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -30,6 +30,7 @@ enum Command {
     Title(title::Arguments),
     WithoutBpf(without_bpf::Arguments),
     Actor(actor::Arguments),
+    Read(read::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Title(arguments) => title::run(&arguments),
         Command::WithoutBpf(arguments) => without_bpf::run(&arguments),
         Command::Actor(arguments) => actor::run(&arguments),
+        Command::Read(arguments) => read::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -306,7 +306,7 @@ mod tests {
             layers::LAYERS.iter().flat_map(|layers| layers.findings(&imports_of(layers.package))).collect();
         assert!(
             found.is_empty(),
-            "move what both need below, see tests/tidy/src/layers.rs:\n{}",
+            "move what both need below, see tests/tidy/src/layers/table.rs:\n{}",
             found.join("\n")
         );
     }

@@ -5,6 +5,7 @@ mod bare_thread;
 pub(crate) mod burn;
 pub(crate) mod hostile;
 pub(crate) mod kin;
+pub(crate) mod read;
 mod release;
 pub(crate) mod sleepers;
 pub(crate) mod slew;
