@@ -13,6 +13,7 @@ mod lifetimes;
 mod listings;
 mod measure;
 mod monitors;
+mod peers;
 mod rates;
 mod reader;
 mod readme;
@@ -75,6 +76,8 @@ enum Command {
     Screen(screen::Arguments),
     /// How soon a screen shows processes, and an interval; alone and beside 100 busy tasks, beside top, htop and btop
     First(first::Arguments),
+    /// What each tool says of a load that is known to the byte: disk, network, waits for a CPU
+    Peers(peers::Arguments),
     /// The service: what it and its readers cost, listings through it, and the time to a first screen
     Service(service::Arguments),
     /// Bytes of a recording beside `atop -w` under a mixed load, and what recording costs an idle machine
@@ -124,6 +127,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
         Command::First(arguments) => first::run(&arguments),
+        Command::Peers(arguments) => peers::run(&arguments),
         Command::Service(arguments) => service::run(&arguments),
         Command::Recording(arguments) => recording::run(&arguments),
         Command::Exporters(arguments) => exporters::run(&arguments),

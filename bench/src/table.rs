@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 31] = [
     "listings",
     "refreshes",
     "status",
@@ -27,6 +27,9 @@ const ORDER: [&str; 28] = [
     "account-blame",
     "account-disk",
     "account-network",
+    "peers-disk",
+    "peers-network",
+    "peers-wait",
     "lifetimes",
     "rates",
     "service",

@@ -56,8 +56,11 @@ pub fn run(commands: &[Vec<String>], mark: Option<&str>, load: &Load) -> anyhow:
     Ok(Done { output, counts: [begin, end], elapsed: start.elapsed(), cpu_ns, bpf_ns })
 }
 
-/// Runs one. `look` gets all output up to now, until it says that it has seen enough.
-fn command(
+/// Runs one: its output, and what its BPF programs took. `look` gets all output up to now, until it says that it has seen enough.
+///
+/// # Errors
+/// As [`run`].
+pub fn command(
     words: &[String],
     mut look: impl FnMut(&str) -> anyhow::Result<bool>,
 ) -> anyhow::Result<(String, Option<u64>)> {

@@ -19,7 +19,7 @@ use load::{KINDS, Load};
 use told::{Shares, Told};
 use tools::{TOOLS, Tool};
 
-pub use job::programs;
+pub use job::{command, programs};
 pub use setting::Setting;
 
 /// Options of `waiting`.
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// In a mount namespace of our own, which our children share: perf and bpftrace need it.
-fn mount_tracefs() -> anyhow::Result<()> {
+pub fn mount_tracefs() -> anyhow::Result<()> {
     if Path::new(TRACEFS).join("events").exists() {
         return Ok(());
     }

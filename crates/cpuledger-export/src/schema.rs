@@ -467,6 +467,28 @@ const NAMED: &[ColumnInfo] = &[
     ),
     column(X, "unix_sent_bytes", Number, Row(Column::UNIX_SENT_BYTES), "Bytes that it sent by Unix sockets."),
     column(X, "unix_received_bytes", Number, Row(Column::UNIX_RECEIVED_BYTES), "Bytes received, likewise."),
+    column(
+        X,
+        "disk_read_bytes",
+        Number,
+        Row(Column::DISK_READ_BYTES),
+        "Bytes that disks read for it in the interval.",
+    ),
+    column(X, "disk_written_bytes", Number, Row(Column::DISK_WRITTEN_BYTES), "Bytes written, likewise."),
+    column(
+        X,
+        "wait_suffered_ns",
+        Number,
+        Row(Column::WAIT_SUFFERED_NS),
+        "Time in the interval in which it waited for a CPU, by the account of blame.",
+    ),
+    column(
+        X,
+        "wait_caused_ns",
+        Number,
+        Row(Column::WAIT_CAUSED_NS),
+        "Time that others waited for its CPU, summed.",
+    ),
     column(X, "ends_process", Flag, Row(Column::ENDS_PROCESS), "Whether no thread of its process is left."),
     column(
         X,

@@ -13,11 +13,12 @@ use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::field::{Field, Value};
 use crate::frame::Frame;
+use crate::last_booked::LastBooked;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
-use crate::traffic::{LastTraffic, NetworkTotals};
+use crate::traffic::NetworkTotals;
 use crate::waits::WaitTotals;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
@@ -267,8 +268,8 @@ pub struct Exited {
     pub accounting_start: Option<Boottime>,
     /// Whether no thread of its process is left; `None` where the source does not tell it of each death.
     pub ends_process: Option<bool>,
-    /// What it has sent and received in its last interval.
-    pub traffic: LastTraffic,
+    /// What accounts have booked to it in its last interval.
+    pub booked: LastBooked,
 }
 
 impl Exited {

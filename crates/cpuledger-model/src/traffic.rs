@@ -94,33 +94,6 @@ impl Traffic {
     }
 }
 
-/// What a task that died has sent and received in its last interval; absent while the account is not kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LastTraffic {
-    /// Bytes sent, but for Unix sockets.
-    pub network_sent_bytes: Option<u64>,
-    /// Bytes received, likewise.
-    pub network_received_bytes: Option<u64>,
-    /// Bytes sent by Unix sockets.
-    pub unix_sent_bytes: Option<u64>,
-    /// Bytes received by them.
-    pub unix_received_bytes: Option<u64>,
-}
-
-impl LastTraffic {
-    /// That of these counters.
-    pub fn of(counters: &Counters) -> LastTraffic {
-        let knows = counters.known.contains(crate::field::Field::NetworkSent);
-        let known = |bytes: u64| knows.then_some(bytes);
-        LastTraffic {
-            network_sent_bytes: known(counters.network_sent_bytes),
-            network_received_bytes: known(counters.network_received_bytes),
-            unix_sent_bytes: known(counters.unix_sent_bytes),
-            unix_received_bytes: known(counters.unix_received_bytes),
-        }
-    }
-}
-
 /// What all sockets of the machine have sent and received in an interval; absent while the account is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NetworkTotals {

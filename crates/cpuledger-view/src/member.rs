@@ -112,7 +112,7 @@ fn lived(exited: &Exited, part: fn(&Lived) -> u64) -> Value<'static> {
 }
 
 /// What is told of a task that died, but for the names of its cgroup.
-pub static EXITED: [Member<Exited>; 33] = [
+pub static EXITED: [Member<Exited>; 37] = [
     member("pid", |exited| Value::Signed(exited.exit.process.tid.0.into())),
     member("tid", |exited| Value::Signed(exited.exit.task.tid.0.into())),
     member("ppid", |exited| known_pid(exited.exit.known_ppid())),
@@ -144,10 +144,14 @@ pub static EXITED: [Member<Exited>; 33] = [
     member("life_elapsed_ns", |exited| lived(exited, |lived| lived.states.elapsed_ns)),
     member("cgroup_id", |exited| known(exited.exit.cgroup_id)),
     member("cgroup_v1_cpu_id", |exited| known(exited.exit.cgroup_v1_cpu_id)),
-    member("network_sent_bytes", |exited| known(exited.traffic.network_sent_bytes)),
-    member("network_received_bytes", |exited| known(exited.traffic.network_received_bytes)),
-    member("unix_sent_bytes", |exited| known(exited.traffic.unix_sent_bytes)),
-    member("unix_received_bytes", |exited| known(exited.traffic.unix_received_bytes)),
+    member("wait_suffered_ns", |exited| known(exited.booked.wait_suffered_ns)),
+    member("wait_caused_ns", |exited| known(exited.booked.wait_caused_ns)),
+    member("network_sent_bytes", |exited| known(exited.booked.network_sent_bytes)),
+    member("network_received_bytes", |exited| known(exited.booked.network_received_bytes)),
+    member("unix_sent_bytes", |exited| known(exited.booked.unix_sent_bytes)),
+    member("unix_received_bytes", |exited| known(exited.booked.unix_received_bytes)),
+    member("disk_read_bytes", |exited| known(exited.booked.disk_read_bytes)),
+    member("disk_written_bytes", |exited| known(exited.booked.disk_written_bytes)),
 ];
 
 /// What is told of a task that was blocked all the time, but for [`FOR_IO`].

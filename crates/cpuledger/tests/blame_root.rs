@@ -190,6 +190,39 @@ fn spinners_that_share_a_cpu_wait_because_of_each_other_root() {
     });
 }
 
+/// A loop that is ended in an interval has its part of the waits under its name, as far as the kernel's own count of its life says the same.
+#[test]
+fn the_dead_keep_what_they_waited_and_caused_root() {
+    let _alone = alone();
+    let cpu = a_cpu();
+    let mut books = Books::open(BLAME);
+    for _ in 0..10 {
+        let missed = books.missed;
+        let spinners = [(); 2].map(|()| Spinner::start(&["taskset", "-c", &cpu, "chrt", "-r", "10"]));
+        books.settle(&[&spinners[0], &spinners[1]]);
+        let [first, second] = spinners;
+        let pid = first.pid();
+        std::thread::sleep(Duration::from_millis(300));
+        drop(first);
+        books.close(INTERVAL_NS);
+        drop(second);
+        let exited = books.interval.exited.as_ref().expect("the ledger sees them");
+        let dead = *exited.iter().find(|exited| exited.exit.process.tid.0 == pid.0).expect("it has died");
+        let waited_ns = dead.states.expect("the ledger knows them").runqueue_wait_ns;
+        let suffered_ns = dead.booked.wait_suffered_ns.expect("it is kept");
+        let caused_ns = dead.booked.wait_caused_ns.expect("it is kept");
+        let is_right = suffered_ns.abs_diff(waited_ns) < TOLERANCE_NS
+            && caused_ns.abs_diff(dead.cpu_ns) < TOLERANCE_NS
+            && suffered_ns > TOLERANCE_NS;
+        if is_right {
+            return;
+        }
+        books.close(INTERVAL_NS);
+        assert!(books.missed > missed, "{waited_ns} waited: {dead:?}");
+    }
+    not_run("this kernel hides switches all the time");
+}
+
 /// What /proc/stat counts in.
 const TICK_NS: u64 = 10_000_000;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::counters::Counters;
@@ -87,7 +88,7 @@ fn libc_o_direct() -> i32 {
     rustix::fs::OFlags::DIRECT.bits().cast_signed()
 }
 
-/// Both tests look at the requests of this process.
+/// These tests look at the requests of this process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -131,6 +132,35 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
         "{request_ns} {blocked_ns}"
     );
     assert!(disk.queue_ns + disk.device_ns <= disk.all.reads.ns + disk.all.writes.ns + disk.all.discards.ns);
+}
+
+/// `dd` reads a file and dies: its bytes are under its name, and its heir has them, too.
+#[test]
+fn the_dead_have_what_disks_did_for_them_root() {
+    let _alone = alone();
+    let Some((mut ledger, mut interval)) = books() else { return };
+    let Some((_file, folder)) = file_on_disk() else {
+        not_run("no file system here is on a disk and takes O_DIRECT");
+        return;
+    };
+    close(&mut ledger, &mut interval);
+    let input = format!("if={}", folder.path().join("blocks").display());
+    let mut dd = Command::new("dd");
+    dd.args([&input, "of=/dev/null", "bs=4k", "iflag=direct"]).stderr(Stdio::null());
+    let mut dd = dd.spawn().expect("coreutils are installed");
+    let pid = dd.id().cast_signed();
+    assert!(dd.wait().expect("it is ours").success());
+    close(&mut ledger, &mut interval);
+    let exited = interval.exited.as_ref().expect("the ledger sees them");
+    let dead = exited.iter().find(|exited| exited.exit.process.tid.0 == pid).expect("it has died");
+    // Its program and libraries may be read from the disk, too.
+    let bytes = BLOCKS * BLOCK as u64;
+    let read = dead.booked.disk_read_bytes.expect("root sees all");
+    assert!((bytes..bytes + (8 << 20)).contains(&read), "{read} of {bytes}: {:?}", dead.booked);
+    assert_eq!(dead.booked.network_sent_bytes, None, "that account is not kept");
+    let own = Pid(std::process::id().cast_signed());
+    let heir = interval.processes.iter().find(|row| row.task.pid == own).expect("it has run");
+    assert!(heir.usage.growth.disk_read_bytes >= read, "{:?}", heir.usage.growth);
 }
 
 /// Both are read one after the other, so that a request may end in between: the sum over intervals is that of the kernel when the disks rest.

@@ -282,7 +282,7 @@ fn check_dead(interval: &Interval, pids: &[i32], bytes: u64) {
     let exited = interval.exited.as_ref().expect("the ledger sees them");
     for pid in pids {
         let of_process = exited.iter().filter(|exited| exited.exit.process.tid.0 == *pid);
-        let told: u64 = of_process.filter_map(|exited| exited.traffic.network_sent_bytes).sum();
+        let told: u64 = of_process.filter_map(|exited| exited.booked.network_sent_bytes).sum();
         assert_eq!(told, bytes, "{pid}");
     }
 }

@@ -314,6 +314,18 @@ impl Column {
         Column::UNIX_RECEIVED_BYTES,
     ];
 
+    /// What accounts have booked to a task that died in its last interval. In other sections these are totals of a life.
+    pub const BOOKED_OF_DEAD: [Column; 8] = [
+        Column::WAIT_SUFFERED_NS,
+        Column::WAIT_CAUSED_NS,
+        Column::NETWORK_SENT_BYTES,
+        Column::NETWORK_RECEIVED_BYTES,
+        Column::UNIX_SENT_BYTES,
+        Column::UNIX_RECEIVED_BYTES,
+        Column::DISK_READ_BYTES,
+        Column::DISK_WRITTEN_BYTES,
+    ];
+
     /// How many tasks of a row were off the CPU when the interval began, one column a state. The states are: waited for a CPU, slept,
     /// blocked but not for I/O, blocked for I/O, stopped, and not known.
     pub const OFF_AT_START: [Column; 6] = [

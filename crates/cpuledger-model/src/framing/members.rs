@@ -141,10 +141,14 @@ members! {
         ACCOUNTING_PPID accounting_parent;
         ACCOUNTING_START_NS accounting_start;
         ENDS_PROCESS ends_process;
-        NETWORK_SENT_BYTES traffic.network_sent_bytes;
-        NETWORK_RECEIVED_BYTES traffic.network_received_bytes;
-        UNIX_SENT_BYTES traffic.unix_sent_bytes;
-        UNIX_RECEIVED_BYTES traffic.unix_received_bytes;
+        WAIT_SUFFERED_NS booked.wait_suffered_ns;
+        WAIT_CAUSED_NS booked.wait_caused_ns;
+        NETWORK_SENT_BYTES booked.network_sent_bytes;
+        NETWORK_RECEIVED_BYTES booked.network_received_bytes;
+        UNIX_SENT_BYTES booked.unix_sent_bytes;
+        UNIX_RECEIVED_BYTES booked.unix_received_bytes;
+        DISK_READ_BYTES booked.disk_read_bytes;
+        DISK_WRITTEN_BYTES booked.disk_written_bytes;
     }
 }
 

@@ -17,7 +17,6 @@ use cpuledger_model::interval::{
 };
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
-use cpuledger_model::traffic::LastTraffic;
 
 use super::{OTHERS, Seen, Strangers, Viewer};
 
@@ -285,7 +284,7 @@ impl Audience {
             accounting_parent,
             accounting_start,
             ends_process,
-            traffic: _,
+            booked,
         } = *exited;
         if !self.owned(process, uid, euid) {
             return None;
@@ -317,7 +316,7 @@ impl Audience {
             accounting_start: if self.hides() { heir.map(|(_, start)| start) } else { accounting_start },
             ends_process,
             // Likewise.
-            traffic: LastTraffic::default(),
+            booked: booked.open(),
         })
     }
 

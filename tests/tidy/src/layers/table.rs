@@ -94,6 +94,7 @@ pub const LAYERS: &[Layers] = &[
             "exit",
             "counters",
             "disk",
+            "last_booked",
             "traffic",
             "waits",
             "states",

@@ -244,7 +244,7 @@ impl<'a> Merge<'a> {
             if let Some((tasks, task)) = before {
                 let whole = sum(out.raw(Column::CPU_NS, row), known(tasks.raw(Column::CPU_NS, task)));
                 out.set_raw(Column::CPU_NS, row, whole);
-                for column in Column::TRAFFIC_OF_DEAD {
+                for column in Column::BOOKED_OF_DEAD {
                     let grown = column.growth().map_or(ABSENT, |growth| tasks.raw(growth, task));
                     out.set_raw(column, row, sum(out.raw(column, row), grown));
                 }

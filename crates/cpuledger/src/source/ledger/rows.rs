@@ -336,7 +336,7 @@ impl RowBuilder {
                     accounting_parent: Some(Pid(heir.tid.0)),
                     accounting_start: Some(heir.start_time_ns),
                     ends_process: Some(ends_process),
-                    traffic: self.last_traffic(&booked),
+                    booked: self.last_booked(&booked),
                 });
                 growth
             } else {

@@ -4,8 +4,8 @@ use cpuledger_bpf::ledger::{Interval as Closed, Rested};
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Interval, Row};
+use cpuledger_model::last_booked::LastBooked;
 use cpuledger_model::task::TaskId;
-use cpuledger_model::traffic::LastTraffic;
 
 use super::RowBuilder;
 use super::find::{place_of_process, place_of_row};
@@ -18,9 +18,10 @@ impl RowBuilder {
         }
     }
 
-    /// What is told of the traffic of a task that has died: whose it was may be known, but not whether its user might have traced it.
-    pub(super) fn last_traffic(&self, booked: &Counters) -> LastTraffic {
-        if self.io.is_unlimited() { LastTraffic::of(booked) } else { LastTraffic::default() }
+    /// What is shown of what was booked to a task that has died: whose it was may be known, but not whether its user might have traced it.
+    pub(super) fn last_booked(&self, booked: &Counters) -> LastBooked {
+        let booked = LastBooked::of(booked);
+        if self.io.is_unlimited() { booked } else { booked.open() }
     }
 
     /// What was booked for tasks that did not run: those that wait for a CPU have rows.
