@@ -253,11 +253,12 @@ pub fn exited_row(exited: &Exited) -> Row {
         ..Task::default()
     };
     let waited_ns = exited.states.map(|states| states.runqueue_wait_ns);
-    let growth = Counters {
+    let mut growth = Counters {
         known: if waited_ns.is_some() { FieldSet::of(&[Field::RunqueueWait]) } else { FieldSet::EMPTY },
         runqueue_wait_ns: waited_ns.unwrap_or_default(),
         ..Counters::default()
     };
+    exited.booked.store_into(&mut growth);
     let usage = Usage {
         cpu_ns: exited.cpu_ns,
         self_ns: exited.cpu_ns,
