@@ -52,9 +52,6 @@ fn thousandths(text: &str) -> u32 {
     text.trim().parse::<f32>().map_or(0, |quality| (quality.clamp(0.0, 1.0) * 1000.0) as u32)
 }
 
-/// Values of the label `direction`.
-const DIRECTIONS: [&str; 2] = ["sent", "received"];
-
 /// Nanoseconds as seconds, to the last digit.
 struct Seconds(u128);
 
@@ -139,11 +136,11 @@ impl Page {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Directions(figures) if books.knows(figures[0]) => {
-                self.of_directions(family, figures, books)
+            Kind::Directions(directions, figures) if books.knows(figures[0]) => {
+                self.of_directions(family, (directions.words, figures), books)
             }
             Kind::Series(_)
-            | Kind::Directions(_)
+            | Kind::Directions(..)
             | Kind::Own(_)
             | Kind::Server(_)
             | Kind::Group(_)
@@ -191,11 +188,11 @@ impl Page {
         }
     }
 
-    fn of_directions(&mut self, family: &Family, figures: [Figure; 2], books: &Books) {
+    fn of_directions(&mut self, family: &Family, (words, figures): ([&str; 2], [Figure; 2]), books: &Books) {
         for (dimension, table) in books.tables() {
             let by = dimension.name();
             for (name, totals, _) in lines(table) {
-                for (direction, figure) in DIRECTIONS.into_iter().zip(figures) {
+                for (direction, figure) in words.into_iter().zip(figures) {
                     let labels =
                         format!("{{by=\"{by}\",name=\"{}\",direction=\"{direction}\"}}", Escaped(&name));
                     self.sample(family, &labels, totals.get(figure));

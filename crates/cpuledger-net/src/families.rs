@@ -15,8 +15,8 @@ pub enum Kind {
     Departed,
     /// A figure by dimension and name.
     Series(Figure),
-    /// Two figures by dimension, name and direction: sent, and received.
-    Directions([Figure; 2]),
+    /// Two figures by dimension, name and direction.
+    Directions(&'static Directions, [Figure; 2]),
     /// A figure of the machine.
     Machine(fn(&Machine) -> u128),
     /// Unattributed time by reason.
@@ -30,6 +30,26 @@ pub enum Kind {
     /// CPU time of containers, as cAdvisor has it.
     Container(OfContainer),
 }
+
+/// What the two values of a label are called.
+pub struct Directions {
+    /// As values of `direction`.
+    pub words: [&'static str; 2],
+    /// The attribute of OpenTelemetry's semantic conventions, and its values.
+    pub attribute: &'static str,
+    /// Likewise.
+    pub values: [&'static str; 2],
+}
+
+/// Of sockets.
+static SOCKETS: Directions = Directions {
+    words: ["sent", "received"],
+    attribute: "network.io.direction",
+    values: ["transmit", "receive"],
+};
+/// Of disks.
+static DISKS: Directions =
+    Directions { words: ["read", "written"], attribute: "disk.io.direction", values: ["read", "write"] };
 
 /// Samples of a group.
 #[derive(Clone, Copy)]
@@ -91,7 +111,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind:
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 26] = [
+pub const FAMILIES: [Family; 27] = [
     counter(
         "cpuledger_cpu_seconds",
         "seconds",
@@ -132,13 +152,19 @@ pub const FAMILIES: [Family; 26] = [
         "cpuledger_network_bytes",
         "bytes",
         "Bytes that tasks sent and received by sockets, but for Unix sockets, while an account of the network is kept.",
-        Kind::Directions([Figure::NetworkSent, Figure::NetworkReceived]),
+        Kind::Directions(&SOCKETS, [Figure::NetworkSent, Figure::NetworkReceived]),
     ),
     counter(
         "cpuledger_unix_socket_bytes",
         "bytes",
         "The same by Unix sockets.",
-        Kind::Directions([Figure::UnixSent, Figure::UnixReceived]),
+        Kind::Directions(&SOCKETS, [Figure::UnixSent, Figure::UnixReceived]),
+    ),
+    counter(
+        "cpuledger_disk_bytes",
+        "bytes",
+        "Bytes that disks read and wrote for tasks, while an account of disks is kept.",
+        Kind::Directions(&DISKS, [Figure::DiskRead, Figure::DiskWritten]),
     ),
     counter("cpuledger_births", "", "Processes that began.", Kind::Series(Figure::Births)),
     counter("cpuledger_exits", "", "Processes that ended.", Kind::Series(Figure::Exits)),

@@ -42,6 +42,10 @@ pub enum Figure {
     UnixSent,
     /// Bytes received by them.
     UnixReceived,
+    /// Bytes that disks read.
+    DiskRead,
+    /// Bytes that they wrote.
+    DiskWritten,
     /// Processes that began.
     Births,
     /// Processes that ended.
@@ -52,30 +56,34 @@ const FIGURES: usize = Figure::Exits as usize + 1;
 
 impl Figure {
     /// Those that a source may not know.
-    pub const OPTIONAL: [Figure; 8] = [
+    pub const OPTIONAL: [Figure; 10] = [
         Figure::WaitingNs,
         Figure::StolenNs,
-        Figure::WaitCausedNs,
         Figure::WaitSufferedNs,
+        Figure::WaitCausedNs,
         Figure::NetworkSent,
         Figure::NetworkReceived,
         Figure::UnixSent,
         Figure::UnixReceived,
+        Figure::DiskRead,
+        Figure::DiskWritten,
     ];
 
     /// What of these a source has told.
     pub fn told(amounts: &Amounts) -> [Option<u64>; Figure::OPTIONAL.len()] {
-        let [sent, received, unix_sent, unix_received] = amounts.traffic;
-        let Amounts { runqueue_wait_ns, stolen_ns, wait_caused_ns, wait_suffered_ns, .. } = *amounts;
+        let [suffered_ns, caused_ns, sent, received, unix_sent, unix_received, read, written] =
+            amounts.booked;
         [
-            runqueue_wait_ns,
-            stolen_ns,
-            wait_caused_ns,
-            wait_suffered_ns,
+            amounts.runqueue_wait_ns,
+            amounts.stolen_ns,
+            suffered_ns,
+            caused_ns,
             sent,
             received,
             unix_sent,
             unix_received,
+            read,
+            written,
         ]
     }
 }

@@ -17,7 +17,7 @@ fn the_document_has_all_metrics() {
         let labels = match family.kind {
             Kind::Cpu => "`by`, `name`, `part`",
             Kind::Series(_) => "`by`, `name`",
-            Kind::Directions(_) => "`by`, `name`, `direction`",
+            Kind::Directions(..) => "`by`, `name`, `direction`",
             Kind::Departed => "`by`",
             Kind::Unattributed => "`reason`",
             Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => "",
@@ -68,11 +68,13 @@ fn of_group(label: &str, values: impl Iterator<Item = &'static str>) -> String {
 fn the_document_has_all_metrics_of_a_push() {
     let mut table = String::from("| metric | attributes | what |\n|---|---|---|\n");
     for family in &FAMILIES {
+        let of_directions;
         let (by, attributes) = match family.kind {
             Kind::Cpu => (Some(Dimension::Command), "`cpuledger.DIMENSION`, `cpuledger.part`"),
             Kind::Series(_) => (Some(Dimension::Command), "`cpuledger.DIMENSION`"),
-            Kind::Directions(_) => {
-                (Some(Dimension::Command), "`cpuledger.DIMENSION`, `network.io.direction`")
+            Kind::Directions(directions, _) => {
+                of_directions = format!("`cpuledger.DIMENSION`, `{}`", directions.attribute);
+                (Some(Dimension::Command), of_directions.as_str())
             }
             Kind::Departed => (Some(Dimension::Command), ""),
             Kind::Unattributed => (None, "`cpuledger.reason`"),

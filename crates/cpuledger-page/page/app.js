@@ -12,6 +12,7 @@ const COLUMNS = ["inherited_ns", "unidentified_ns", "runqueue_wait_ns", "stolen_
 // Views of what the service keeps besides CPU time while somebody looks: their key, their name, and the columns.
 const ACCOUNTS = {
   blame: { key: "4", name: "Blame", columns: ["wait_caused_ns", "wait_suffered_ns"] },
+  disk: { key: "5", name: "Disks", columns: ["disk_read_bytes", "disk_written_bytes"] },
   network: { key: "6", name: "Network", columns: ["network_sent_bytes", "network_received_bytes", "unix_sent_bytes", "unix_received_bytes"] },
 };
 const USUAL = () => ({ by: "command", within: [], zoom: null, span: null, base: null, view: "cpu", sort: { key: "self_ns", descends: true } });

@@ -28,6 +28,7 @@ const WORDS = {
   inherited_stolen_ns: "Inherited stolen", minor_faults: "Minor faults", major_faults: "Major faults", births: "Born", deaths: "Died",
   wait_caused_ns: "Others waited", wait_suffered_ns: "Waited for others", network_sent_bytes: "Sent", network_received_bytes: "Received",
   unix_sent_bytes: "Sent to sockets here", unix_received_bytes: "Received from here",
+  disk_read_bytes: "Disks read", disk_written_bytes: "Disks wrote",
   elapsed_ns: "Alive", blocked_ns: "Blocked", io_wait_ns: "Of that I/O", sleep_ns: "Asleep", stopped_ns: "Stopped", unseen_ns: "Unknown",
 };
 const STATES = ["elapsed_ns", "runqueue_wait_ns", "blocked_ns", "io_wait_ns", "sleep_ns", "stopped_ns", "unseen_ns"];

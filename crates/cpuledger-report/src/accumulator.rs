@@ -149,7 +149,7 @@ impl Accumulator {
         // A counter counts by what it grew by.
         let mut columns: Vec<Column> =
             COLUMNS.into_iter().map(|column| column.growth().unwrap_or(column)).collect();
-        columns.extend(Column::TRAFFIC_OF_DEAD);
+        columns.extend(Column::BOOKED_OF_DEAD);
         columns.extend(REASONS.map(|(column, _)| column));
         if self.has_cgroups() {
             sections.push(Section::Cgroups);
@@ -346,11 +346,9 @@ impl Accumulator {
             inherited_stolen_ns: get(Column::EXITED_CHILDREN_STOLEN_NS),
             minor_faults: grown(Column::MINOR_FAULTS),
             major_faults: grown(Column::MAJOR_FAULTS),
-            wait_caused_ns: grown(Column::WAIT_CAUSED_NS),
-            wait_suffered_ns: grown(Column::WAIT_SUFFERED_NS),
-            traffic: std::array::from_fn(|place| {
-                let bytes = grown(Column::TRAFFIC_OF_DEAD[place])?;
-                Some(bytes.saturating_sub(deaths.inherited_traffic[row][place].unwrap_or_default()))
+            booked: std::array::from_fn(|place| {
+                let booked = grown(Column::BOOKED_OF_DEAD[place])?;
+                Some(booked.saturating_sub(deaths.inherited_booked[row][place].unwrap_or_default()))
             }),
             births: is_birth(start, began_ns),
             deaths: 0,

@@ -2,8 +2,8 @@
 
 use cpuledger_model::frame::Column;
 
-/// Bytes by [`Column::TRAFFIC_OF_DEAD`]; absent where no interval told them.
-pub type Traffic = [Option<u64>; Column::TRAFFIC_OF_DEAD.len()];
+/// What accounts have booked, by [`Column::BOOKED_OF_DEAD`]; absent where no interval told it.
+pub type Booked = [Option<u64>; Column::BOOKED_OF_DEAD.len()];
 
 /// What a process that died has used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,8 +12,8 @@ pub(crate) struct UsedByDead {
     pub(crate) cpu_ns: u64,
     /// What it waited for a CPU.
     pub(crate) runqueue_wait_ns: Option<u64>,
-    /// What it has sent and received.
-    pub(crate) traffic: Traffic,
+    /// What accounts have booked to it.
+    pub(crate) booked: Booked,
 }
 
 /// What was used. What no interval told is absent.
@@ -39,13 +39,9 @@ pub struct Amounts {
     pub minor_faults: Option<u64>,
     /// Page faults with I/O; not told of the dead.
     pub major_faults: Option<u64>,
-    /// What others waited for a CPU that these had, the dead that they account for included.
-    pub wait_caused_ns: Option<u64>,
-    /// What these waited for a CPU, as the account of blame has it, likewise.
-    pub wait_suffered_ns: Option<u64>,
-    /// What they have sent and received by sockets, the dead included, in the order of [`Column::TRAFFIC_OF_DEAD`]: bytes sent and received by all
-    /// but Unix sockets, and the same by these. Each byte is in one row.
-    pub traffic: Traffic,
+    /// What accounts have booked to them, the dead included, in the order of [`Column::BOOKED_OF_DEAD`]: waits suffered and caused, bytes sent and
+    /// received by all but Unix sockets, the same by these, bytes that disks read and wrote. Each byte and nanosecond is in one row.
+    pub booked: Booked,
     /// Processes that were born in an interval, and ran or died in it.
     pub births: u64,
     /// Processes that died.
@@ -156,12 +152,10 @@ impl Amounts {
             (&mut self.off.sleep_ns, more.off.sleep_ns),
             (&mut self.off.stopped_ns, more.off.stopped_ns),
             (&mut self.off.unseen_ns, more.off.unseen_ns),
-            (&mut self.wait_caused_ns, more.wait_caused_ns),
-            (&mut self.wait_suffered_ns, more.wait_suffered_ns),
         ] {
             *own = sum(*own, more);
         }
-        self.add_traffic(&more.traffic);
+        self.add_booked(&more.booked);
         self.counted.add(&more.counted);
     }
 
@@ -170,15 +164,15 @@ impl Amounts {
         self.figures().into_iter().chain(self.counted.figures()).chain(self.off.figures())
     }
 
-    fn add_traffic(&mut self, more: &Traffic) {
-        for (own, more) in self.traffic.iter_mut().zip(more) {
+    fn add_booked(&mut self, more: &Booked) {
+        for (own, more) in self.booked.iter_mut().zip(more) {
             *own = sum(*own, *more);
         }
     }
 
     /// Name in JSON and value of each figure that every report has.
     pub fn figures(&self) -> [(&'static str, Option<u64>); Amounts::FIGURES] {
-        let [sent, received, unix_sent, unix_received] = self.traffic;
+        let [suffered_ns, caused_ns, sent, received, unix_sent, unix_received, read, written] = self.booked;
         [
             ("self_ns", Some(self.self_ns)),
             ("inherited_ns", Some(self.inherited_ns)),
@@ -188,19 +182,21 @@ impl Amounts {
             ("inherited_stolen_ns", self.inherited_stolen_ns),
             ("minor_faults", self.minor_faults),
             ("major_faults", self.major_faults),
-            ("wait_caused_ns", self.wait_caused_ns),
-            ("wait_suffered_ns", self.wait_suffered_ns),
+            ("wait_caused_ns", caused_ns),
+            ("wait_suffered_ns", suffered_ns),
             ("network_sent_bytes", sent),
             ("network_received_bytes", received),
             ("unix_sent_bytes", unix_sent),
             ("unix_received_bytes", unix_received),
+            ("disk_read_bytes", read),
+            ("disk_written_bytes", written),
             ("births", Some(self.births)),
             ("deaths", Some(self.deaths)),
         ]
     }
 
     /// How many these are.
-    pub const FIGURES: usize = 16;
+    pub const FIGURES: usize = 18;
 
     /// Adds what a process that died has: `births` is 1 if it was born in the same interval.
     #[inline]
@@ -208,7 +204,7 @@ impl Amounts {
         self.self_ns = self.self_ns.saturating_add(used.cpu_ns);
         self.ended_ns = self.ended_ns.saturating_add(used.cpu_ns);
         self.runqueue_wait_ns = sum(self.runqueue_wait_ns, used.runqueue_wait_ns);
-        self.add_traffic(&used.traffic);
+        self.add_booked(&used.booked);
         self.births += births;
         self.deaths += 1;
     }

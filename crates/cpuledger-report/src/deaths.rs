@@ -3,7 +3,7 @@
 use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::{Traffic, UsedByDead, sum};
+use crate::amounts::{Booked, UsedByDead, sum};
 
 /// A process: its pid and its start.
 pub(crate) type Id = (i64, u64);
@@ -59,7 +59,7 @@ pub(crate) struct Deaths {
     /// For each row of processes: what it inherits from the others.
     pub(crate) inherited_ns: Vec<u64>,
     /// For each row of processes: what they have sent and received, which it has too.
-    pub(crate) inherited_traffic: Vec<Traffic>,
+    pub(crate) inherited_booked: Vec<Booked>,
     rows: Rows,
     found: Vec<Dead>,
     /// The places in `found` of those that died, in the order of their ends.
@@ -91,8 +91,8 @@ impl Deaths {
         self.unidentified_ns.extend(processes.all(Column::EXITED_CHILDREN_NS).map(Option::unwrap_or_default));
         self.inherited_ns.clear();
         self.inherited_ns.resize(processes.len(), 0);
-        self.inherited_traffic.clear();
-        self.inherited_traffic.resize(processes.len(), Traffic::default());
+        self.inherited_booked.clear();
+        self.inherited_booked.resize(processes.len(), Booked::default());
         if frame.table(Section::Exited).is_empty() {
             return;
         }
@@ -115,15 +115,15 @@ impl Deaths {
             let dead = &mut self.found[*place as usize];
             // What the heir does not have of it is not in the sum of the frame.
             let Some(row) = self.heirs[dead.heir as usize].row else {
-                (dead.used.cpu_ns, dead.used.traffic) = (0, Traffic::default());
+                (dead.used.cpu_ns, dead.used.booked) = (0, Booked::default());
                 continue;
             };
             let left_ns = &mut self.unidentified_ns[row];
             dead.used.cpu_ns = dead.used.cpu_ns.min(*left_ns);
             *left_ns -= dead.used.cpu_ns;
             self.inherited_ns[row] = self.inherited_ns[row].saturating_add(dead.used.cpu_ns);
-            for (own, bytes) in self.inherited_traffic[row].iter_mut().zip(dead.used.traffic) {
-                *own = sum(*own, bytes);
+            for (own, more) in self.inherited_booked[row].iter_mut().zip(dead.used.booked) {
+                *own = sum(*own, more);
             }
         }
     }
@@ -165,7 +165,7 @@ impl Deaths {
             (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
         let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
         let ended = table.cells(Column::ENDS_PROCESS);
-        let traffic = Column::TRAFFIC_OF_DEAD.map(|column| table.cells(column));
+        let booked = Column::BOOKED_OF_DEAD.map(|column| table.cells(column));
         for record in 0..table.len() {
             let Some(pid) = pids.get(record) else { continue };
             let start = starts.get(record);
@@ -173,8 +173,8 @@ impl Deaths {
             let own = &mut self.found[place];
             own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
             own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
-            for (own, bytes) in own.used.traffic.iter_mut().zip(&traffic) {
-                *own = sum(*own, bytes.get(record));
+            for (own, more) in own.used.booked.iter_mut().zip(&booked) {
+                *own = sum(*own, more.get(record));
             }
             if tids.get(record) == Some(pid) {
                 own.record = record as u32;

@@ -306,14 +306,6 @@ const KINDS: [Kind; COLUMNS] = {
 };
 
 impl Column {
-    /// What a task that died has sent and received in its last interval. In other sections these are totals of a life.
-    pub const TRAFFIC_OF_DEAD: [Column; 4] = [
-        Column::NETWORK_SENT_BYTES,
-        Column::NETWORK_RECEIVED_BYTES,
-        Column::UNIX_SENT_BYTES,
-        Column::UNIX_RECEIVED_BYTES,
-    ];
-
     /// What accounts have booked to a task that died in its last interval. In other sections these are totals of a life.
     pub const BOOKED_OF_DEAD: [Column; 8] = [
         Column::WAIT_SUFFERED_NS,

@@ -82,9 +82,6 @@ pub fn requests(
     page.requests
 }
 
-/// As the semantic conventions of OpenTelemetry name them.
-const DIRECTIONS: [&str; 2] = ["transmit", "receive"];
-
 struct Page<'a> {
     requests: Vec<Request>,
     /// Points in the last of these.
@@ -98,8 +95,8 @@ impl Page<'_> {
     fn family(&mut self, family: &Family, books: &Books, own: &Own) {
         match family.kind {
             // What is not known is not 0.
-            Kind::Series(figure) | Kind::Directions([figure, _]) if !books.knows(figure) => {}
-            Kind::Cpu | Kind::Series(_) | Kind::Directions(_) => {
+            Kind::Series(figure) | Kind::Directions(_, [figure, _]) if !books.knows(figure) => {}
+            Kind::Cpu | Kind::Series(_) | Kind::Directions(..) => {
                 for (dimension, table) in books.tables() {
                     self.of_series(family, dimension, table);
                 }
@@ -142,9 +139,9 @@ impl Page<'_> {
                 Kind::Series(figure) => {
                     points.push(self.point(vec![named()], created, int(totals.get(figure))));
                 }
-                Kind::Directions(figures) => {
-                    points.extend(DIRECTIONS.into_iter().zip(figures).map(|(direction, figure)| {
-                        let attributes = vec![named(), KeyValue::text("network.io.direction", direction)];
+                Kind::Directions(directions, figures) => {
+                    points.extend(directions.values.into_iter().zip(figures).map(|(direction, figure)| {
+                        let attributes = vec![named(), KeyValue::text(directions.attribute, direction)];
                         self.point(attributes, created, int(totals.get(figure)))
                     }))
                 }

@@ -55,7 +55,7 @@ use Form::{Count, Seconds, Share, Size};
 use Needs::{Counters, Nothing, States};
 
 /// All of them. Each figure of [`Amounts::all_figures`] has one.
-pub static COLUMNS: [Column; 30] = [
+pub static COLUMNS: [Column; 32] = [
     column("self_ns", "SELF", 12, Seconds, Nothing),
     column("self_ns", "%CAP", 6, Share, Nothing),
     column("inherited_ns", "INHERITED", 12, Seconds, Nothing),
@@ -73,6 +73,8 @@ pub static COLUMNS: [Column; 30] = [
     column("unix_received_bytes", "U.RECV", 8, Size, Nothing),
     column("wait_caused_ns", "CAUSED", 11, Seconds, Nothing),
     column("wait_suffered_ns", "SUFFERED", 11, Seconds, Nothing),
+    column("disk_read_bytes", "D.READ", 8, Size, Nothing),
+    column("disk_written_bytes", "D.WRITE", 8, Size, Nothing),
     column("user_ns", "USR", 12, Seconds, Counters),
     column("system_ns", "SYS", 12, Seconds, Counters),
     column("rss_peak_bytes", "RSSPEAK", 8, Size, Counters),
@@ -88,10 +90,9 @@ pub static COLUMNS: [Column; 30] = [
     column("unseen_ns", "UNSEEN", 12, Seconds, States),
 ];
 
-/// What text shows if nothing is said, without and with an account of the network; and in the view of waits.
-const USUAL: [&str; 11] =
-    ["SELF", "%CAP", "INHERITED", "WAIT", "STOLEN", "MINFLT", "MAJFLT", "BORN", "DIED", "SENT", "RECV"];
-const WITHOUT_NETWORK: usize = 9;
+/// What text shows if nothing is said; what it shows besides, where the account was kept; and the view of waits.
+const USUAL: [&str; 9] = ["SELF", "%CAP", "INHERITED", "WAIT", "STOLEN", "MINFLT", "MAJFLT", "BORN", "DIED"];
+const OF_ACCOUNTS: [&str; 4] = ["SENT", "RECV", "D.READ", "D.WRITE"];
 const OF_WAITS: [&str; 7] = ["ALIVE", "SELF", "WAIT", "BLK", "IO", "SLP", "STOP"];
 
 impl Column {
@@ -102,9 +103,10 @@ impl Column {
     }
 
     /// Those of text if none are asked for: all that have figures.
-    pub(super) fn usual(has_traffic: bool) -> Vec<&'static Column> {
-        let count = if has_traffic { USUAL.len() } else { WITHOUT_NETWORK };
-        USUAL[..count].iter().filter_map(|name| Column::by_name(name)).collect()
+    pub(super) fn usual(total: &Amounts) -> Vec<&'static Column> {
+        let is_kept = |column: &&Column| column.value(total).is_some();
+        let usual = USUAL.iter().filter_map(|name| Column::by_name(name));
+        usual.chain(OF_ACCOUNTS.iter().filter_map(|name| Column::by_name(name)).filter(is_kept)).collect()
     }
 
     /// Those of the view of waits.
@@ -146,7 +148,12 @@ mod tests {
             assert!(keys.contains(&column.key), "{}", column.key);
             assert_eq!(Column::by_name(&column.header.to_lowercase()), Some(column));
         }
-        assert_eq!((Column::usual(true).len(), Column::of_waits().len()), (USUAL.len(), OF_WAITS.len()));
+        let kept = Amounts { booked: [Some(0); 8], ..Amounts::default() };
+        let headers =
+            |columns: Vec<&'static Column>| columns.iter().map(|column| column.header).collect::<Vec<_>>();
+        assert_eq!(headers(Column::usual(&kept)), [&USUAL[..], &OF_ACCOUNTS].concat());
+        assert_eq!(headers(Column::usual(&Amounts::default())), USUAL);
+        assert_eq!(headers(Column::of_waits()), OF_WAITS);
         assert_eq!(figures(&[&COLUMNS[1], &COLUMNS[0]], &Amounts::default()), [("self_ns", Some(0))]);
     }
 }

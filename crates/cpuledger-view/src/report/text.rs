@@ -14,7 +14,7 @@ pub fn append_report(text: &mut String, document: &Document<'_>) {
     let report = document.report;
     let usual;
     let columns = if document.columns.is_empty() {
-        usual = Column::usual(document.total().traffic[0].is_some());
+        usual = Column::usual(&document.total());
         &usual
     } else {
         document.columns
