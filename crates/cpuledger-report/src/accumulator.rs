@@ -18,7 +18,7 @@ use crate::table::Table;
 use crate::within::{Condition, Within};
 
 /// What each report is made of.
-const COLUMNS: [Column; 33] = [
+const COLUMNS: [Column; 27] = [
     Column::TID,
     Column::PID,
     Column::START_TIME_NS,
@@ -46,12 +46,6 @@ const COLUMNS: [Column; 33] = [
     Column::RUNQUEUE_WAIT_NS,
     Column::MINOR_FAULTS,
     Column::MAJOR_FAULTS,
-    Column::WAIT_CAUSED_NS,
-    Column::WAIT_SUFFERED_NS,
-    Column::NETWORK_SENT_BYTES,
-    Column::NETWORK_RECEIVED_BYTES,
-    Column::UNIX_SENT_BYTES,
-    Column::UNIX_RECEIVED_BYTES,
 ];
 
 /// What those by cgroup are made of beside that, and those by ancestry. Those by a name of it need [`framing::NAME_COLUMNS`] too.
@@ -150,6 +144,7 @@ impl Accumulator {
         let mut columns: Vec<Column> =
             COLUMNS.into_iter().map(|column| column.growth().unwrap_or(column)).collect();
         columns.extend(Column::BOOKED_OF_DEAD);
+        columns.extend(Column::BOOKED_OF_DEAD.into_iter().filter_map(Column::growth));
         columns.extend(REASONS.map(|(column, _)| column));
         if self.has_cgroups() {
             sections.push(Section::Cgroups);

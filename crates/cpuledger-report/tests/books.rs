@@ -3,7 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use cpuledger_model::counters::Counters;
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::framing::{self, Circumstances};
+use cpuledger_model::interval::{Exited, Interval, Row, Usage};
+use cpuledger_model::last_booked::LastBooked;
+use cpuledger_model::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
 use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report};
 use proptest::prelude::*;
 
@@ -256,5 +261,62 @@ proptest! {
             };
             prop_assert_eq!(rest(&reports[0]), rest(&reports[1]));
         }
+    }
+}
+
+/// A shell and its `dd`, of which it is the heir: what accounts have booked to `dd` is under that name alone. Only the columns that the report wants are read.
+#[test]
+fn what_was_booked_to_the_dead_is_under_their_names() {
+    let task = |pid: i32, comm: &str| Task {
+        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]),
+        tid: Tid(pid),
+        pid: Pid(pid),
+        comm: Comm::new(comm.as_bytes()),
+        start_time_ns: Boottime::from_ns(pid as u64),
+        ..Task::default()
+    };
+    let mut growth = Counters::ZERO;
+    let booked = LastBooked {
+        wait_suffered_ns: Some(1),
+        wait_caused_ns: Some(2),
+        network_sent_bytes: Some(3),
+        network_received_bytes: Some(4),
+        unix_sent_bytes: Some(5),
+        unix_received_bytes: Some(6),
+        disk_read_bytes: Some(7),
+        disk_written_bytes: Some(8),
+    };
+    booked.store_into(&mut growth);
+    // The shell itself had as much, and its heritage.
+    let twice = growth;
+    growth.add(&twice);
+    let (shell, dd) = (task(1, "sh"), task(2, "dd"));
+    let usage = Usage { cpu_ns: 20, self_ns: 10, exited_children_ns: Some(10), growth, ..Usage::default() };
+    let mut exited = Exited { cpu_ns: 10, booked, ends_process: Some(true), ..Exited::default() };
+    exited.exit.task = dd.id();
+    exited.exit.process = dd.id();
+    exited.exit.comm = dd.comm;
+    exited.accounting_parent = Some(shell.pid);
+    exited.accounting_start = Some(shell.start_time_ns);
+    let interval = Interval {
+        end_ns: 20,
+        capacity_ns: 20,
+        attributed_ns: 20,
+        processes: vec![Row::new(shell, usage)],
+        exited: Some(vec![exited]),
+        ..Interval::default()
+    };
+    let (mut frame, mut bytes) = (Frame::new(), Vec::new());
+    framing::write(&interval, &Circumstances::default(), &mut frame);
+    frame.encode(&mut bytes).expect("it is a frame");
+    let mut accumulator = Accumulator::new(&[Dimension::Command]);
+    let mut read = Frame::new();
+    read.decode_wanted_from(&bytes, &accumulator.wanted()).expect("it is whole");
+    accumulator.add(&read, Instants { start_realtime_ns: 0, end_realtime_ns: 20 });
+    let amounts = by_name(&accumulator.report(Dimension::Command, usize::MAX));
+    let expected = [1, 2, 3, 4, 5, 6, 7, 8].map(Some);
+    for comm in ["sh", "dd"] {
+        let amounts = amounts[&Name::Text(comm.as_bytes().to_vec())];
+        assert_eq!((amounts.self_ns, amounts.booked), (10, expected), "{comm}");
     }
 }
