@@ -33,6 +33,7 @@ mod field_table;
 pub mod frame;
 pub mod framing;
 pub mod interval;
+pub mod pairs;
 pub mod snapshot;
 pub mod source_kind;
 pub mod states;
