@@ -19,6 +19,7 @@ use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use crate::traffic::{LastTraffic, NetworkTotals};
 use crate::waits::WaitTotals;
+use crate::pairs::WaitPairs;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -456,6 +457,8 @@ pub struct Interval {
     pub hidden_cpu_ns: Option<u64>,
     /// Who waited for a CPU because of whom.
     pub waits: WaitTotals,
+    /// Which cgroup made which wait; `None`: that is not kept.
+    pub pairs: Option<WaitPairs>,
     /// What all sockets have sent and received.
     pub network: NetworkTotals,
     /// What all disks did.
@@ -591,6 +594,7 @@ impl Interval {
             missed_switches: _,
             hidden_cpu_ns: _,
             waits: _,
+            pairs: _,
             network: _,
             disk_totals: _,
             disks: _,
@@ -644,6 +648,7 @@ mod tests {
             missed_switches: Some(13),
             hidden_cpu_ns: Some(14),
             waits: WaitTotals::NOTHING,
+            pairs: Some(WaitPairs::default()),
             network: NetworkTotals::NOTHING,
             disk_totals: DiskTotals::of(&Disks::default()),
             disks: Some(Disks::default()),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::framing::CgroupIds;
+/// The numbers of a cgroup: in the unified hierarchy and in that of the cpu controller.
+pub type CgroupIds = (Option<u64>, Option<u64>);
 
 /// Cgroups that are told apart in an interval; all others are [`Party::Other`].
 pub const MOST_CGROUPS: usize = 63;

@@ -116,6 +116,7 @@ impl Audience {
             hidden_cpu_ns,
             // Of all tasks.
             waits: _,
+            pairs: _,
             network: _,
             disk_totals: _,
             disks: _,
@@ -170,9 +171,10 @@ impl Audience {
         if self.hides() {
             return Interval::default();
         }
-        let Interval { waits, network, disk_totals, disks, .. } = interval;
+        let Interval { waits, pairs, network, disk_totals, disks, .. } = interval;
         let (waits, network, disk_totals) = (*waits, *network, *disk_totals);
-        Interval { waits, network, disk_totals, disks: disks.clone(), ..Interval::default() }
+        let (pairs, disks) = (pairs.clone(), disks.clone());
+        Interval { waits, pairs, network, disk_totals, disks, ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.
