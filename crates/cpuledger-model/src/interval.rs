@@ -13,13 +13,13 @@ use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::field::{Field, Value};
 use crate::frame::Frame;
+use crate::pairs::WaitPairs;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use crate::traffic::{LastTraffic, NetworkTotals};
 use crate::waits::WaitTotals;
-use crate::pairs::WaitPairs;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

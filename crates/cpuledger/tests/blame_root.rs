@@ -183,7 +183,11 @@ fn check_pairs(interval: &Interval) {
         (Party::Stolen, waits.stolen_ns),
     ];
     for (cause, ns) in by_cause {
-        assert_eq!(pairs.sum_of(|pair| pair.by == cause), ns.unwrap_or(0), "{cause:?} of {waits:?} {pairs:?}");
+        assert_eq!(
+            pairs.sum_of(|pair| pair.by == cause),
+            ns.unwrap_or(0),
+            "{cause:?} of {waits:?} {pairs:?}"
+        );
     }
 }
 
@@ -276,7 +280,9 @@ fn between(pairs: &WaitPairs, by: Party, of: Party) -> u64 {
 fn cgroups_that_share_a_cpu_make_each_other_wait_root() {
     let _alone = alone();
     let cpu = a_cpu();
-    let Some(groups) = [(); 3].map(|()| cgroup_of_cpu()).into_iter().collect::<Option<Vec<_>>>() else { return };
+    let Some(groups) = [(); 3].map(|()| cgroup_of_cpu()).into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
     let spinners: Vec<Spinner> = groups
         .iter()
         .map(|group| {
@@ -301,10 +307,14 @@ fn cgroups_that_share_a_cpu_make_each_other_wait_root() {
                 return Err(format!("{told:?} of {party:?}: {growth:?} {pairs:?}"));
             }
             // The others have the same weight, so each is to blame for about half of it, but for what nobody of the three is.
-            let by_others: Vec<u64> =
-                parties.iter().filter(|other| *other != party).map(|other| between(pairs, *other, *party)).collect();
+            let by_others: Vec<u64> = parties
+                .iter()
+                .filter(|other| *other != party)
+                .map(|other| between(pairs, *other, *party))
+                .collect();
             let (least, most) = (by_others[0].min(by_others[1]), by_others[0].max(by_others[1]));
-            if most - least > INTERVAL_NS / 5 || least < INTERVAL_NS / 5 || between(pairs, *party, *party) > 0 {
+            if most - least > INTERVAL_NS / 5 || least < INTERVAL_NS / 5 || between(pairs, *party, *party) > 0
+            {
                 return Err(format!("{by_others:?} of {party:?}: {pairs:?}"));
             }
         }
@@ -313,7 +323,7 @@ fn cgroups_that_share_a_cpu_make_each_other_wait_root() {
 }
 
 #[test]
-fn pairs_balance_under_storms_and_merge_root() {
+fn pairs_balance_under_storms_root() {
     let _alone = alone();
     for threads in [false, true] {
         let storm =
@@ -512,13 +522,15 @@ fn blame_begins_and_ends_while_the_ledger_goes_on_root() {
 fn frames_have_the_sums_and_merge_them_root() {
     let _alone = alone();
     let _spinners = [(); 3].map(|()| Spinner::start(&["taskset", "-c", &a_cpu()]));
-    let mut books = Books::open(BLAME);
+    let mut books = Books::open(PAIRS);
     books.close(INTERVAL_NS / 5);
+    let mut pairs = WaitPairs::default();
     let mut frames = Vec::new();
     let mut suffered_ns = 0;
     for _ in 0..2 {
         let interval = books.close(INTERVAL_NS / 5);
         suffered_ns += interval.waits.suffered_ns.expect("blame is kept");
+        pairs = pairs.and(interval.pairs.as_ref().expect("pairs are kept"));
         let mut frame = Frame::new();
         framing::write(interval, &Circumstances::default(), &mut frame);
         frames.push(frame);
@@ -527,5 +539,7 @@ fn frames_have_the_sums_and_merge_them_root() {
     let mut read = Interval::default();
     framing::read(&merged, &mut read).expect("it is ours");
     assert_eq!(read.waits.suffered_ns, Some(suffered_ns));
+    assert_eq!(read.pairs, Some(pairs));
     check_balance(&read);
+    check_pairs(&read);
 }

@@ -47,17 +47,14 @@ fn all_of_a_recording_is_shown_as_it_was_recorded() {
 #[test]
 fn what_is_shown_is_one_group_states_or_both() {
     let by = |line: &str| parse(line).expect("it is good").by;
-    assert_eq!(by(""), By { has_states: false, has_parts: false, group: None });
-    assert_eq!(by("--by wait"), By { has_states: true, has_parts: false, group: None });
+    assert_eq!(by(""), By::default());
+    assert_eq!(by("--by wait"), By { has_states: true, ..By::default() });
     assert_eq!(by("--by parts"), By { has_parts: true, ..By::default() });
     assert_eq!(
         by("--by cgroup,wait"),
-        By { has_states: true, has_parts: false, group: Some(Dimension::Cgroup) }
+        By { has_states: true, group: Some(Dimension::Cgroup), ..By::default() }
     );
-    assert_eq!(
-        by("--by user --source walk"),
-        By { has_states: false, has_parts: false, group: Some(Dimension::User) }
-    );
+    assert_eq!(by("--by user --source walk"), By { group: Some(Dimension::User), ..By::default() });
     let order = |line: &str| parse(line).expect("it is good").order.by;
     assert!(matches!(order("--by wait"), Order::State(column) if column.name == "%HELD"));
     assert!(matches!(order("--by wait --format csv"), Order::Key(key) if key.name() == "runqueue_wait_ns"));
