@@ -9,8 +9,6 @@ use cpuledger_model::task::Pid;
 use cpuledger_model::waits::WaitTotals;
 use cpuledger_model::{Lived, SourceKind, States};
 
-use crate::pairs::cause;
-
 /// A key, and its value.
 #[derive(Debug)]
 pub struct Member<T: 'static> {
@@ -85,6 +83,17 @@ pub static WAIT_PAIRS: [Member<WaitPair>; 6] = [
     member("cgroup_v1_cpu_id", |pair| known(ids(pair.of).1)),
     member("wait_ns", |pair| Value::Unsigned(pair.ns)),
 ];
+
+/// What is no task, as in JSON.
+pub(crate) fn cause(party: Party) -> Option<&'static str> {
+    match party {
+        Party::Cgroup(_) | Party::Other => None,
+        Party::Idle => Some("idle"),
+        Party::Quota => Some("quota"),
+        Party::Interrupts => Some("interrupts"),
+        Party::Stolen => Some("stolen"),
+    }
+}
 
 fn ids(party: Party) -> CgroupIds {
     if let Party::Cgroup(ids) = party { ids } else { (None, None) }

@@ -7,6 +7,7 @@ use cpuledger_model::pairs::{Party, WaitPairs};
 use cpuledger_names::named::{Grouped, NameKey, Named};
 
 use crate::group::Name;
+use crate::member::cause;
 
 /// One of both, by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,17 +32,6 @@ impl Side {
             Side::Cause("interrupts") => "(interrupts)",
             Side::Cause(_) => "(hypervisor)",
         }
-    }
-}
-
-/// What is no task, as in JSON.
-pub fn cause(party: Party) -> Option<&'static str> {
-    match party {
-        Party::Cgroup(_) | Party::Other => None,
-        Party::Idle => Some("idle"),
-        Party::Quota => Some("quota"),
-        Party::Interrupts => Some("interrupts"),
-        Party::Stolen => Some("stolen"),
     }
 }
 

@@ -93,7 +93,13 @@ impl SharedMaps {
             offs: Shared::unmapped(map("slot_offs")?, options.slots)?,
             listed: Shared::new(map("listed")?, 2 * options.places(cpus))?,
             index: Shared::new(map("tid_index")?, options.buckets())?,
-            blame: options.has_blame().then(|| blame::Books::of(parts, options, cpus)).transpose()?,
+            blame: options
+                .has_blame()
+                .then(|| {
+                    let sizes = [options.slots, options.places(cpus)];
+                    blame::Books::of(parts, sizes, cpus, options.has_pairs())
+                })
+                .transpose()?,
         })
     }
 }

@@ -15,7 +15,7 @@ use super::pairs::{Margins, PairBooks, PairsAtCut, class_at};
 use super::parts::{self, Parts};
 use super::shared::{Shared, of_parity, take_word};
 use super::waits::{Blame, Waited, Waits};
-use super::{Options, clock, cut};
+use super::{clock, cut};
 
 /// What a ledger that keeps this has besides.
 pub(super) const MAPS: [&str; 3] = ["slot_blames", "cpu_blames", "waiters"];
@@ -119,18 +119,23 @@ struct WaitAtCut {
 }
 
 impl Books {
-    /// The records of a ledger of this size among its parts.
+    /// The records of a ledger with this number of slots, and of places on its lists, among its parts; with those of pairs or without.
     ///
     /// # Errors
     /// When one is missing, or the kernel refuses to map it.
-    pub(super) fn of(parts: &Parts, options: Options, cpus: u32) -> Result<Books, Error> {
+    pub(super) fn of(
+        parts: &Parts,
+        [slots, places]: [u32; 2],
+        cpus: u32,
+        has_pairs: bool,
+    ) -> Result<Books, Error> {
         let [of_slots, of_cpus, list] = MAPS.map(|name| parts::find(parts, name));
         Ok(Books::new(
-            Shared::unmapped(of_slots?, options.slots)?,
+            Shared::unmapped(of_slots?, slots)?,
             Shared::new(of_cpus?, cpus)?,
-            Shared::new(list?, 2 * options.places(cpus))?,
+            Shared::new(list?, 2 * places)?,
             cpus,
-            options.has_pairs().then(|| PairBooks::of(parts, cpus)).transpose()?,
+            has_pairs.then(|| PairBooks::of(parts, cpus)).transpose()?,
         ))
     }
 

@@ -70,7 +70,24 @@ fn every_name_that_is_offered_is_taken() {
     for name in names_of_by() {
         assert!(parse(&format!("--by {name}")).is_ok(), "{name}");
     }
-    assert_eq!(names_of_by().count(), 2 + 2 * Dimension::ALL.len());
+    assert_eq!(names_of_by().count(), 3 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
+}
+
+#[test]
+fn who_made_whom_wait_is_an_account_that_is_asked_for_with_it() {
+    let options = parse("--by blame,unit --format json").expect("it is good");
+    assert_eq!(options.by.pairs(), Some(Dimension::Unit));
+    assert_eq!(options.size.accounts, Accounts::of(&[Account::Pairs]));
+    assert_eq!(parse("-b --by blame").expect("it is good").by.pairs(), Some(Dimension::Cgroup));
+    for (line, part) in [
+        ("-b --by blame,user", "cgroup, unit, container, pod or image"),
+        ("-b --by blame,wait", "stands alone"),
+        ("-b --by blame --format csv", "text and json"),
+        ("-b --by blame --source walk", "needs the ledger"),
+    ] {
+        let refused = parse(line).expect_err(line).to_string();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
 }
 
 #[test]
