@@ -478,6 +478,7 @@ pub const LAYERS: &[Layers] = &[
             "tui/view/pieces",
             "tui/view/place",
             "tui/view/states",
+            "tui/view/pairs",
             "tui/view",
             "tui/idle_task_cache",
             "tui/on_purpose",
