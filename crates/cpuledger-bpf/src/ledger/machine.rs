@@ -322,26 +322,33 @@ impl Random {
     }
 }
 
+impl Plan {
+    /// That of the machine of this seed.
+    fn of(seed: u64, random: &mut Random) -> Plan {
+        let plan = Plan {
+            seed,
+            cpus: random.of(&[2, 2, 3, 4, 8]),
+            population: random.of(&[3, 5, 5, 8, 8, 16, 40]),
+            preempts_forks: random.of(&[0, 1, 1]),
+            skew_ns: random.of(&[0, 0, 5_000]),
+            freezes: random.of(&[0, 50, 500, 5_000]),
+            freeze_ns: random.of(&[10_000, 1_000_000, 30_000_000]),
+            pids: random.of(&[60, 130, 600]),
+            access_ns: random.of(&[2, 20, 100]),
+            work_ns: random.of(&[1_000, 10_000, 100_000]),
+            // No random number.
+            cgroups: [1, 2, 3, 4, 4, 90][seed as usize % 6],
+            is_exact: 0,
+        };
+        Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan }
+    }
+}
+
 /// Runs the machine of this seed for some intervals: what it did, and what was wrong.
 fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     let mut random = Random(seed);
     let slots = random.of(&[16, 32, 64, 64, 128, 128, 256, abi::CPULEDGER_LEAST_BATCHED_SLOTS]);
-    let plan = Plan {
-        seed,
-        cpus: random.of(&[2, 2, 3, 4, 8]),
-        population: random.of(&[3, 5, 5, 8, 8, 16, 40]),
-        preempts_forks: random.of(&[0, 1, 1]),
-        skew_ns: random.of(&[0, 0, 5_000]),
-        freezes: random.of(&[0, 50, 500, 5_000]),
-        freeze_ns: random.of(&[10_000, 1_000_000, 30_000_000]),
-        pids: random.of(&[60, 130, 600]),
-        access_ns: random.of(&[2, 20, 100]),
-        work_ns: random.of(&[1_000, 10_000, 100_000]),
-        // No random number.
-        cgroups: [1, 2, 3, 4, 4, 90][seed as usize % 6],
-        is_exact: 0,
-    };
-    let plan = Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan };
+    let plan = Plan::of(seed, &mut random);
     let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
     let accounts = Accounts::of(&[Account::Blame, Account::Pairs]);
     let (machine, options) = (Machine::load(library), Options { slots, accounts, ..Options::default() });
