@@ -45,11 +45,11 @@ _arguments "${_arguments_options[@]}" : \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '*--columns=[Columns of the text, by headers or JSON keys, separated by commas\: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them]:LIST:' \
-'--by=[wait\: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait parts command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor)' \
+'--by=[wait\: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup. blame\: which cgroup made which wait for a CPU; blame,unit\: likewise by unit (or container, pod, image)]:WHAT:(wait parts blame command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor blame,cgroup blame,unit blame,container blame,pod blame,image)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '*--json-keys=[More keys in JSON, separated by commas\: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)]:LIST:(realtime host user cgroup)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
-'--with=[Also keep account of these, separated by commas\: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own]:LIST:(blame disk network)' \
+'--with=[Also keep account of these, separated by commas\: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets), pairs (blame, and which cgroup makes which wait). The service keeps them if its configuration allows it; --source ledger keeps its own]:LIST:(blame disk network pairs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded]:PATH:_files' \
 '--at=[Open the recording at this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
@@ -86,7 +86,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--tier=[Keep tiers of merged intervals, as LENGTH\:RETENTION\: 1s\:24h,1m\:30d \[default\: one tier, not merged\]]:LIST:' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
-'--with=[Also keep account of these, as for \`cpuledger top\`]:LIST:(blame disk network)' \
+'--with=[Also keep account of these, as for \`cpuledger top\`]:LIST:(blame disk network pairs)' \
 '--slots=[The size of the ledger, as for \`cpuledger top\`]:N:' \
 '-H[Record threads too (ledger and service always do)]' \
 '--threads[Record threads too (ledger and service always do)]' \

@@ -5,8 +5,9 @@ complete -c ptop -s u -l user -d 'Show only processes of these effective users (
 complete -c ptop -l filter -d 'Show only rows that match: \'cpu>5 user=www comm~^java\'. The manual (man/ptop.1) has the language and all names' -r -f
 complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
 complete -c ptop -l columns -d 'Columns of the text, by headers or JSON keys, separated by commas: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them' -r -f
-complete -c ptop -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
+complete -c ptop -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait for a CPU; blame,unit: likewise by unit (or container, pod, image)' -r -f -a "wait\t''
 parts\t''
+blame\t''
 command\t''
 user\t''
 cgroup\t''
@@ -24,7 +25,12 @@ wait\,container\t''
 wait\,pod\t''
 wait\,image\t''
 wait\,process\t''
-wait\,ancestor\t''"
+wait\,ancestor\t''
+blame\,cgroup\t''
+blame\,unit\t''
+blame\,container\t''
+blame\,pod\t''
+blame\,image\t''"
 complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''
 json\t''
 csv\t''
@@ -39,9 +45,10 @@ ledger\t''
 walk\t''
 netlink\t''
 procfs\t''"
-complete -c ptop -l with -d 'Also keep account of these, separated by commas: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own' -r -f -a "blame\t''
+complete -c ptop -l with -d 'Also keep account of these, separated by commas: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network (what it sends and receives by sockets), pairs (blame, and which cgroup makes which wait). The service keeps them if its configuration allows it; --source ledger keeps its own' -r -f -a "blame\t''
 disk\t''
-network\t''"
+network\t''
+pairs\t''"
 complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
 complete -c ptop -l replay -d 'Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded' -r -F
 complete -c ptop -l at -d 'Open the recording at this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Compare with a ledger that does not keep what tasks do off the CPU, instead of none
     #[arg(long)]
     states: bool,
-    /// What this account adds to a ledger: blame, disk or network
+    /// What this account adds to a ledger: blame, disk, network or, to one that keeps blame, pairs
     #[arg(long, conflicts_with = "states")]
     account: Option<Account>,
 }
@@ -105,6 +105,10 @@ impl Beside {
         match self {
             Beside::Nothing => work(),
             Beside::WithoutStates => attached(Options { off: false, ..Options::default() }, work),
+            // Pairs are of blame: what they add to that.
+            Beside::WithoutAccount(Account::Pairs) => {
+                attached(Options { accounts: Accounts::of(&[Account::Blame]), ..Options::default() }, work)
+            }
             Beside::WithoutAccount(_) => attached(Options::default(), work),
         }
     }
@@ -127,6 +131,7 @@ impl Beside {
             Beside::WithoutAccount(Account::Blame) => "account-blame",
             Beside::WithoutAccount(Account::Disk) => "account-disk",
             Beside::WithoutAccount(Account::Network) => "account-network",
+            Beside::WithoutAccount(Account::Pairs) => "account-pairs",
         }
     }
 

@@ -5,7 +5,7 @@
 #ifndef CPULEDGER_ABI_BLAME_H
 #define CPULEDGER_ABI_BLAME_H
 
-/* How `place` of a task is packed: CPU << SHIFT | how it waits there. */
+/* How `place` of a task is packed: CPU << SHIFT | class << CLASS_SHIFT | how it waits there. Without pairs the class is 0. */
 enum cpuledger_place {
 	CPULEDGER_PLACE_NOWHERE = 0, /* it does not wait */
 	CPULEDGER_PLACE_QUEUED = 1,  /* among the waiters of the CPU */
@@ -13,7 +13,8 @@ enum cpuledger_place {
 	CPULEDGER_PLACE_QUOTA = 3,   /* its cgroup had used up its quota when it left the CPU */
 	CPULEDGER_PLACE_LATER = 4,   /* no place: it is told at the end of the switch */
 	CPULEDGER_PLACE_HOW = 7,     /* a mask */
-	CPULEDGER_PLACE_SHIFT = 3,
+	CPULEDGER_PLACE_CLASS_SHIFT = 3,
+	CPULEDGER_PLACE_SHIFT = 9,
 };
 
 /* How `wait` of a task is packed: since_ns << SHIFT | whether it waits. The clock is CLOCK_MONOTONIC. */

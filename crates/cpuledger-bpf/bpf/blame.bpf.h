@@ -23,6 +23,7 @@
 #include "cut.bpf.h"
 #include "list.bpf.h"
 #include "off.bpf.h"
+#include "pairs.bpf.h"
 #include "segment.bpf.h"
 #include <bpf/bpf_tracing.h>
 
@@ -86,6 +87,12 @@ static __always_inline void turn_sequence(struct cpuledger_cpu_blame *cpu)
 	__sync_lock_test_and_set(&cpu->sequence, cpu->sequence + 1);
 }
 
+/* The class that waits at a place; without pairs that has none. */
+static __always_inline u32 class_at(u32 place)
+{
+	return place >> CPULEDGER_PLACE_CLASS_SHIFT & (CPULEDGER_CLASSES - 1);
+}
+
 /* An instant, but not before the last event of the CPU, nor before `since_ns`, nor so long ago that the reader may have looked. */
 static __always_inline u64 not_before_event(const struct cpuledger_cpu_blame *cpu, u64 since_ns, u64 instant_ns, u64 now_ns)
 {
@@ -96,15 +103,54 @@ static __always_inline u64 not_before_event(const struct cpuledger_cpu_blame *cp
 	return instant_ns < since_ns ? since_ns : instant_ns;
 }
 
+/* The sum of the instants that a word has, which are near this one. */
+static __always_inline u64 sum_of_gone(u64 word, u64 near_ns)
+{
+	u64 sum = (word & CPULEDGER_GONE_COUNT) * near_ns;
+
+	/* Of the sums with these low bits, the one next to what it would be if all were found now. */
+	return sum + ((s64)(((word >> CPULEDGER_GONE_SHIFT) - sum) << CPULEDGER_GONE_SHIFT) >> CPULEDGER_GONE_SHIFT);
+}
+
 /* Takes off those that the kernel has not shown to leave this CPU. */
 static __always_inline void take_gone(struct cpuledger_cpu_blame *cpu)
 {
-	u64 word = __sync_lock_test_and_set(&cpu->gone, 0), count = word & CPULEDGER_GONE_COUNT, sum = count * cpu->last_ns;
-	s64 differs_by = (s64)(((word >> CPULEDGER_GONE_SHIFT) - sum) << CPULEDGER_GONE_SHIFT) >> CPULEDGER_GONE_SHIFT;
+	u64 word = __sync_lock_test_and_set(&cpu->gone, 0);
 
-	/* Of the sums with these low bits, the one next to what it would be if all were found now. */
-	cpu->area += sum + differs_by;
-	cpu->waiters -= count;
+	cpu->area += sum_of_gone(word, cpu->last_ns);
+	cpu->waiters -= word & CPULEDGER_GONE_COUNT;
+}
+
+/* Likewise where each class has a word: both books take it at the same event. */
+__noinline int take_gone_classes(u32 key)
+{
+	struct cpuledger_cpu_blame *cpu = cpu_blame_at(key);
+	struct cpuledger_cpu_pairs *pairs = pairs_at(key);
+	u64 set;
+
+	if (!cpu || !pairs)
+		return 0;
+	set = __sync_lock_test_and_set(&pairs->gone, 0);
+	for (u32 i = 0; i < CPULEDGER_CLASSES && set; i++) {
+		u32 class = first_class(set);
+		u64 word = __sync_lock_test_and_set(&pairs->of[class].gone, 0), sum = sum_of_gone(word, cpu->last_ns);
+
+		set &= set - 1;
+		cpu->area += sum;
+		cpu->waiters -= word & CPULEDGER_GONE_COUNT;
+		change_class(key, class, -(s64)(word & CPULEDGER_GONE_COUNT), sum);
+	}
+	return 0;
+}
+
+static __always_inline bool has_gone(const struct cpuledger_cpu_blame *cpu, u32 key)
+{
+	struct cpuledger_cpu_pairs *pairs;
+
+	if (!wants_pairs)
+		return cpu->gone;
+	pairs = pairs_at(key);
+	return pairs && *(volatile u64 *)&pairs->gone;
 }
 
 /* The task of a slot, which waits for another CPU as far as was seen, does not. The lock of that CPU's queue is not held. */
@@ -112,8 +158,12 @@ static __always_inline void leave_elsewhere(u32 place, u64 now_ns)
 {
 	struct cpuledger_cpu_blame *cpu = cpu_blame_at(place >> CPULEDGER_PLACE_SHIFT), *own = cpu_blame_at(bpf_get_smp_processor_id());
 
-	if (cpu && (place & CPULEDGER_PLACE_HOW) == CPULEDGER_PLACE_QUEUED)
-		__sync_fetch_and_add(&cpu->gone, now_ns << CPULEDGER_GONE_SHIFT | 1);
+	if (cpu && (place & CPULEDGER_PLACE_HOW) == CPULEDGER_PLACE_QUEUED) {
+		if (wants_pairs)
+			leave_class_elsewhere(place >> CPULEDGER_PLACE_SHIFT, class_at(place), now_ns);
+		else
+			__sync_fetch_and_add(&cpu->gone, now_ns << CPULEDGER_GONE_SHIFT | 1);
+	}
 	if (own)
 		__sync_fetch_and_add(&own->amended, 1);
 }
@@ -145,7 +195,7 @@ static __always_inline void look_at_taken(struct cpuledger_cpu_blame *cpu, struc
 }
 
 /* Books what those that wait have waited because of interrupts and the hypervisor, in the last `most_ns` before this event. The rest is the task's. */
-static __always_inline void book_taken(struct cpuledger_cpu_blame *cpu, u64 most_ns)
+static __always_inline void book_taken(struct cpuledger_cpu_blame *cpu, u32 key, u64 most_ns)
 {
 	u64 taken_ns = cpu->taken_ns - cpu->told_taken_ns, interrupted_ns = cpu->interrupted_ns - cpu->told_interrupted_ns;
 	u64 parity = cpu->interval & 1;
@@ -161,6 +211,8 @@ static __always_inline void book_taken(struct cpuledger_cpu_blame *cpu, u64 most
 	if (interrupted_ns > taken_ns)
 		interrupted_ns = taken_ns;
 	cpu->told += cpu->waiters * taken_ns;
+	if (wants_pairs)
+		book_taken_classes(key, taken_ns, interrupted_ns, parity);
 	cpu->interrupts_ns[parity] += cpu->waiters * interrupted_ns;
 	cpu->stolen_ns[parity] += cpu->waiters * (taken_ns - interrupted_ns);
 }
@@ -169,29 +221,35 @@ static __always_inline void book_taken(struct cpuledger_cpu_blame *cpu, u64 most
  * An event of a CPU at this instant. The first one after a cut leaves for the reader what the task that had the CPU at the cut has caused up to then, and has
  * not been booked: since the last switch, or since the cut before.
  */
-static __always_inline void go_to(struct cpuledger_cpu_blame *cpu, u64 instant_ns, u64 interval, u64 cut_ns)
+static __always_inline void go_to(struct cpuledger_cpu_blame *cpu, u32 key, u64 instant_ns, u64 interval, u64 cut_ns)
 {
 	u64 last_ns = cpu->last_ns, start_ns, waited_ns, from;
 
 	interval += instant_ns >= cut_ns;
 	cpu->last_ns = instant_ns;
-	if (cpu->gone)
-		take_gone(cpu);
+	if (has_gone(cpu, key)) {
+		if (wants_pairs)
+			take_gone_classes(key);
+		else
+			take_gone(cpu);
+	}
 	if (cpu->interval == interval) {
-		book_taken(cpu, instant_ns - last_ns);
+		book_taken(cpu, key, instant_ns - last_ns);
 		return;
 	}
 	start_ns = interval_start(interval);
 	waited_ns = cpu->area + cpu->waiters * start_ns;
 	from = cpu->interval == interval - 1 ? cpu->told : cpu->area + cpu->waiters * interval_start(interval - 1);
 	cpu->cut_caused_ns = waited_ns - from;
+	if (wants_pairs)
+		cut_classes(key, start_ns, cpu->interval == interval - 1 ? 0 : interval_start(interval - 1));
 	cpu->cut_running = cpu->running;
 	cpu->cut_waiters = cpu->waiters;
 	cpu->told = waited_ns;
 	cpu->interval = interval;
 	cpu->kernel_tells = kernel_tells();
 	/* What does not fit behind the cut stays with the task that had the CPU before it. */
-	book_taken(cpu, instant_ns - (last_ns < start_ns ? start_ns : last_ns));
+	book_taken(cpu, key, instant_ns - (last_ns < start_ns ? start_ns : last_ns));
 }
 
 /* Puts a slot on the list of waiters of an interval, once. The CPU that the hook runs on has places there. */
@@ -219,14 +277,16 @@ static __always_inline void list_waiter_apart(struct cpuledger_slot_blame *blame
 	set_place(&waiters, __sync_fetch_and_add(reserved, CPULEDGER_LIST_BATCH), interval, number);
 }
 
-/* The task of this slot begins to wait for this CPU, at its last event. */
-static __always_inline void begin_wait(struct cpuledger_cpu_blame *cpu, struct cpuledger_slot_blame *blame, u32 number, u32 key, u32 how)
+/* The task of this slot, which is of this class, begins to wait for a CPU, at the last event of this one. */
+static __always_inline void begin_wait(struct cpuledger_cpu_blame *cpu, struct cpuledger_slot_blame *blame, u32 number, u32 key, u32 class, u32 how)
 {
 	list_waiter(blame, number, cpu->interval);
-	blame->place = key << CPULEDGER_PLACE_SHIFT | how;
+	blame->place = key << CPULEDGER_PLACE_SHIFT | class << CPULEDGER_PLACE_CLASS_SHIFT | how;
 	if (how == CPULEDGER_PLACE_QUEUED) {
 		cpu->waiters++;
 		cpu->area -= cpu->last_ns;
+		if (wants_pairs)
+			change_class(key, class, 1, -cpu->last_ns);
 	}
 	/* Last: the reader looks at this first. */
 	*(volatile u64 *)&blame->wait = cpu->last_ns << CPULEDGER_WAIT_SHIFT | CPULEDGER_WAIT_IS;
@@ -236,7 +296,7 @@ static __always_inline void begin_wait(struct cpuledger_cpu_blame *cpu, struct c
 static __always_inline void end_wait(struct cpuledger_cpu_blame *cpu, struct cpuledger_slot_blame *blame, u32 key)
 {
 	u64 since_ns = since(blame), end_ns = cpu->last_ns, parity = cpu->interval & 1, from_ns = interval_start(cpu->interval);
-	u32 how = blame->place & CPULEDGER_PLACE_HOW;
+	u32 how = blame->place & CPULEDGER_PLACE_HOW, class = class_at(blame->place);
 
 	if (since_ns < from_ns) {
 		blame->cut_since_ns = since_ns;
@@ -252,11 +312,17 @@ static __always_inline void end_wait(struct cpuledger_cpu_blame *cpu, struct cpu
 		__sync_fetch_and_add(&blame->suffered_ns[parity], end_ns - from_ns);
 	if (how == CPULEDGER_PLACE_MOVED) {
 		cpu->area += end_ns - from_ns;
+		if (wants_pairs)
+			change_class(key, class, 0, end_ns - from_ns);
 	} else if (how == CPULEDGER_PLACE_QUOTA) {
 		cpu->quota_ns[parity] += end_ns - from_ns;
+		if (wants_pairs)
+			book_pair(key, CPULEDGER_ROW_QUOTA, class, end_ns - from_ns, parity);
 	} else if (blame->place >> CPULEDGER_PLACE_SHIFT == key) {
 		cpu->waiters--;
 		cpu->area += end_ns;
+		if (wants_pairs)
+			change_class(key, class, -1, end_ns);
 	} else {
 		leave_elsewhere(blame->place, end_ns);
 	}
@@ -320,11 +386,13 @@ static __always_inline u64 slots_of_switch(u32 prev, u32 next)
 }
 
 /* The task that had this CPU, whose slot is `prev`, has caused what was waited since it came, and was not booked. */
-static __always_inline void book_caused(struct cpuledger_cpu_blame *cpu, u32 prev)
+static __always_inline void book_caused(struct cpuledger_cpu_blame *cpu, u32 key, u32 prev)
 {
 	u64 parity = cpu->interval & 1, caused_ns = cpu->area + cpu->waiters * cpu->last_ns - cpu->told;
 	struct cpuledger_slot_blame *blame;
 
+	if (wants_pairs)
+		book_classes(key, cpu->last_ns, parity);
 	if (!caused_ns)
 		return;
 	cpu->told += caused_ns;
@@ -344,11 +412,11 @@ static __always_inline void book_caused(struct cpuledger_cpu_blame *cpu, u32 pre
 }
 
 /* The task of this slot has left this CPU, and waits for it or, where `how` is NOWHERE, does not. */
-static __always_inline void leave_cpu(struct cpuledger_cpu_blame *cpu, struct cpuledger_slot_blame *blame, u32 number, u32 key, u32 how)
+static __always_inline void leave_cpu(struct cpuledger_cpu_blame *cpu, struct cpuledger_slot_blame *blame, u32 number, u32 key, u32 class, u32 how)
 {
 	blame->wait = cpu->last_ns << CPULEDGER_WAIT_SHIFT;
 	if (how != CPULEDGER_PLACE_NOWHERE)
-		begin_wait(cpu, blame, number, key, how);
+		begin_wait(cpu, blame, number, key, class, how);
 }
 
 /*
@@ -364,7 +432,7 @@ __noinline int switch_blame(u32 place, u64 both, u64 end_ns, u64 interval, u64 c
 	if (!cpu)
 		return 0;
 	turn_sequence(cpu);
-	go_to(cpu, end_ns, interval, cut_ns);
+	go_to(cpu, key, end_ns, interval, cut_ns);
 	if (next >= CPULEDGER_SLOT_FIRST && blame && waits(blame))
 		end_wait(cpu, blame, key);
 	if (prev >= CPULEDGER_SLOT_FIRST && of_prev && waits(of_prev)) {
@@ -372,26 +440,27 @@ __noinline int switch_blame(u32 place, u64 both, u64 end_ns, u64 interval, u64 c
 		end_wait(cpu, of_prev, key);
 		cpu->amended++;
 	}
-	book_caused(cpu, prev);
+	book_caused(cpu, key, prev);
 	cpu->running = next;
 	if (how == CPULEDGER_PLACE_LATER)
 		return 0;
 	if (prev >= CPULEDGER_SLOT_FIRST && of_prev)
-		leave_cpu(cpu, of_prev, prev, key, how);
+		leave_cpu(cpu, of_prev, prev, key, class_at(place), how);
 	turn_sequence(cpu);
 	return 0;
 }
 
-/* The end of a switch from a task that has this slot only since it is booked; 0: it has none. */
-__noinline int end_switch(u32 key, u32 prev, u32 how)
+/* The end of a switch from a task that has this slot only since it is booked; 0: it has none. It waits at `place` from now on. */
+__noinline int end_switch(u32 place, u32 prev)
 {
+	u32 key = place >> CPULEDGER_PLACE_SHIFT;
 	struct cpuledger_cpu_blame *cpu = cpu_blame_at(key);
 	struct cpuledger_slot_blame *blame = blame_at(prev);
 
 	if (!cpu)
 		return 0;
 	if (prev >= CPULEDGER_SLOT_FIRST && blame)
-		leave_cpu(cpu, blame, prev, key, how);
+		leave_cpu(cpu, blame, prev, key, class_at(place), place & CPULEDGER_PLACE_HOW);
 	turn_sequence(cpu);
 	return 0;
 }
@@ -414,6 +483,22 @@ static __always_inline u32 slot_of_leaver(u32 seen, struct task_struct *prev)
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	return slot && slot->task == (u64)prev ? seen : find_slot(prev);
+}
+
+/* The class of a task that waits from now on; without pairs that is 0. */
+static __always_inline u32 class_of_waiter(struct task_struct *task)
+{
+	return wants_pairs ? class_of(task) : CPULEDGER_CLASS_OTHER;
+}
+
+/* Keeps which class the task is of that is switched in, whose slot is `number`: the one as which it has waited. */
+static __always_inline void keep_next_row(u32 key, struct task_struct *next, u32 number)
+{
+	struct cpuledger_cpu_pairs *cpu = pairs_at(key);
+	struct cpuledger_slot_blame *blame = number < CPULEDGER_SLOT_FIRST ? NULL : blame_at(number);
+
+	if (cpu)
+		cpu->next_row = blame && waits(blame) ? class_at(blame->place) : row_of(next);
 }
 
 /* Where a task waits that has left its CPU, by what it does. */
@@ -502,8 +587,8 @@ static __always_inline int on_queued(struct task_struct *task)
 	instant_ns = not_before_event(cpu, since(blame), queue_instant(cpu, task, now_ns), now_ns);
 	interval = *(volatile u64 *)&control.interval;
 	look_at_taken(cpu, task);
-	go_to(cpu, instant_ns, interval, read_cut(interval, instant_ns));
-	begin_wait(cpu, blame, number, key, is_throttled(task) ? CPULEDGER_PLACE_QUOTA : CPULEDGER_PLACE_QUEUED);
+	go_to(cpu, key, instant_ns, interval, read_cut(interval, instant_ns));
+	begin_wait(cpu, blame, number, key, class_of_waiter(task), is_throttled(task) ? CPULEDGER_PLACE_QUOTA : CPULEDGER_PLACE_QUEUED);
 	turn_sequence(cpu);
 	return 0;
 }
@@ -542,10 +627,10 @@ int BPF_PROG(on_migrate, struct task_struct *task, int to)
 	instant_ns = not_before_event(cpu, since(blame), now_ns, now_ns);
 	interval = *(volatile u64 *)&control.interval;
 	look_at_taken(cpu, task);
-	go_to(cpu, instant_ns, interval, read_cut(interval, instant_ns));
+	go_to(cpu, key, instant_ns, interval, read_cut(interval, instant_ns));
 	is_for_quota = (blame->place & CPULEDGER_PLACE_HOW) == CPULEDGER_PLACE_QUOTA && is_throttled(task);
 	end_wait(cpu, blame, key);
-	begin_wait(cpu, blame, number, to, is_for_quota ? CPULEDGER_PLACE_QUOTA : CPULEDGER_PLACE_MOVED);
+	begin_wait(cpu, blame, number, to, class_at(blame->place), is_for_quota ? CPULEDGER_PLACE_QUOTA : CPULEDGER_PLACE_MOVED);
 	turn_sequence(cpu);
 	return 0;
 }

@@ -506,7 +506,7 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 end_ns, u
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
-	u32 key = bpf_get_smp_processor_id(), parity, state, leaver, how = CPULEDGER_PLACE_NOWHERE;
+	u32 key = bpf_get_smp_processor_id(), parity, state, leaver, how = CPULEDGER_PLACE_NOWHERE, place = 0;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh, now_ns, instant_ns, end_ns;
 	struct segment segment;
@@ -529,7 +529,13 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	if (wants_blame) {
 		leaver = slot_of_leaver(cpu->current[parity & 1], prev);
 		how = may_change_slot(prev, leaver) ? CPULEDGER_PLACE_LATER : place_of(prev, state);
-		switch_blame(key << CPULEDGER_PLACE_SHIFT | how, slots_of_switch(leaver, cpu->current[(parity ^ 1) & 1]), segment.end_ns,
+		place = key << CPULEDGER_PLACE_SHIFT;
+		if (wants_pairs) {
+			if (how != CPULEDGER_PLACE_NOWHERE)
+				place |= class_of(prev) << CPULEDGER_PLACE_CLASS_SHIFT;
+			keep_next_row(key, next, cpu->current[(parity ^ 1) & 1]);
+		}
+		switch_blame(place | how, slots_of_switch(leaver, cpu->current[(parity ^ 1) & 1]), segment.end_ns,
 			     segment.interval, segment.cut_ns);
 	}
 	if (run & CPULEDGER_RUN_OUT)
@@ -537,7 +543,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	else
 		book(cpu, prev, cpu->current[parity & 1], &segment, state);
 	if (wants_blame && how == CPULEDGER_PLACE_LATER)
-		end_switch(key, slot_of_leaver(cpu->current[parity & 1], prev), place_of(prev, state));
+		end_switch(place | place_of(prev, state), slot_of_leaver(cpu->current[parity & 1], prev));
 	/* Read back: for the verifier it is any number, so that it looks at this once. */
 	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment, instant_ns);
 	/* An exchange, so that it comes after all that was booked. */
@@ -587,6 +593,8 @@ int on_entry(void *context)
 	come_on(task, number, &segment, segment.end_ns);
 	if (wants_blame)
 		blame_entry(key, number);
+	if (wants_pairs)
+		enter_class(key, task);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }

@@ -17,11 +17,13 @@ pub enum Account {
     Disk,
     /// What a task sends and receives by sockets.
     Network,
+    /// Which cgroup made which cgroup wait for a CPU; it comes with [`Account::Blame`].
+    Pairs,
 }
 
 impl Account {
     /// Every one, by name.
-    pub const ALL: [Account; 3] = [Account::Blame, Account::Disk, Account::Network];
+    pub const ALL: [Account; 4] = [Account::Blame, Account::Disk, Account::Network, Account::Pairs];
 
     /// Its name in options, configuration files, the protocol and JSON.
     pub const fn name(self) -> &'static str {
@@ -29,21 +31,23 @@ impl Account {
             Account::Blame => "blame",
             Account::Disk => "disk",
             Account::Network => "network",
+            Account::Pairs => "pairs",
         }
     }
 
-    /// The group of its fields in the table of fields.
-    const fn group(self) -> Group {
+    /// The group of its fields in the table of fields; `None`: rows have none.
+    const fn group(self) -> Option<Group> {
         match self {
-            Account::Blame => Group::Blame,
-            Account::Disk => Group::Disk,
-            Account::Network => Group::Network,
+            Account::Blame => Some(Group::Blame),
+            Account::Disk => Some(Group::Disk),
+            Account::Network => Some(Group::Network),
+            Account::Pairs => None,
         }
     }
 
     /// The fields that are known only while it is kept.
     pub fn fields(self) -> FieldSet {
-        FieldSet::of_group(self.group())
+        self.group().map_or(FieldSet::EMPTY, FieldSet::of_group)
     }
 }
 
@@ -117,6 +121,12 @@ impl Accounts {
         self.0 == 0
     }
 
+    /// With those that they need: pairs are of blame.
+    #[must_use]
+    pub const fn whole(self) -> Accounts {
+        if self.contains(Account::Pairs) { self.with(Account::Blame) } else { self }
+    }
+
     /// With one more.
     #[must_use]
     pub const fn with(self, account: Account) -> Accounts {
@@ -187,10 +197,17 @@ mod tests {
             assert_eq!(set.iter().count() as u32, bits.count_ones());
             assert_eq!(set.union(Accounts::ALL.without(set)), Accounts::ALL);
         }
-        assert_eq!(Accounts::ALL.to_string(), "blame,disk,network");
+        assert_eq!(Accounts::ALL.to_string(), "blame,disk,network,pairs");
         assert_eq!("disk, blame".parse(), Ok(Accounts::of(&[Account::Blame, Account::Disk])));
         let refused = "disk,net".parse::<Accounts>().expect_err("it is none").to_string();
-        assert_eq!(refused, "there is no account `net`; the accounts are blame,disk,network");
+        assert_eq!(refused, "there is no account `net`; the accounts are blame,disk,network,pairs");
+    }
+
+    #[test]
+    fn pairs_come_with_blame() {
+        let pairs = Accounts::of(&[Account::Pairs]);
+        assert_eq!(pairs.whole(), Accounts::of(&[Account::Blame, Account::Pairs]));
+        assert_eq!(Accounts::of(&[Account::Disk]).whole(), Accounts::of(&[Account::Disk]));
     }
 
     #[test]

@@ -13,7 +13,11 @@ use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::field::{Field, Value};
 use crate::frame::Frame;
+<<<<<<< HEAD
 use crate::last_booked::LastBooked;
+=======
+use crate::pairs::WaitPairs;
+>>>>>>> pairs
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
@@ -457,6 +461,8 @@ pub struct Interval {
     pub hidden_cpu_ns: Option<u64>,
     /// Who waited for a CPU because of whom.
     pub waits: WaitTotals,
+    /// Which cgroup made which wait; `None`: that is not kept.
+    pub pairs: Option<WaitPairs>,
     /// What all sockets have sent and received.
     pub network: NetworkTotals,
     /// What all disks did.
@@ -592,6 +598,7 @@ impl Interval {
             missed_switches: _,
             hidden_cpu_ns: _,
             waits: _,
+            pairs: _,
             network: _,
             disk_totals: _,
             disks: _,
@@ -645,6 +652,7 @@ mod tests {
             missed_switches: Some(13),
             hidden_cpu_ns: Some(14),
             waits: WaitTotals::NOTHING,
+            pairs: Some(WaitPairs::default()),
             network: NetworkTotals::NOTHING,
             disk_totals: DiskTotals::of(&Disks::default()),
             disks: Some(Disks::default()),

@@ -1,6 +1,7 @@
 //! A merge tells what one interval over both would have told, in any grouping.
 
 use cpuledger_model::frame::{ChainReader, ChainWriter, Column, Frame, Link, Section, Wanted};
+use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
 use proptest::prelude::*;
 
 mod machine;
@@ -274,4 +275,27 @@ fn blocked_are_those_that_were_so_all_the_time() {
     let mut two = blocked(20, 30, &[25], 1);
     two.set_figure(Column::KNOWS_BLOCKED, Some(0));
     assert_eq!(counted(&one, &two), (0, Some(0)));
+}
+
+#[test]
+fn pairs_add_up_by_who_and_whom_where_both_know_them() {
+    let cgroup = |id| Party::Cgroup((Some(id), Some(0)));
+    let frame = |times: [u64; 2], pairs: &[(Party, Party, u64)]| {
+        let mut frame = interval(times[0], times[1]);
+        frame.set_figure(Column::KNOWS_PAIRS, Some(1));
+        frame.set_pairs(&WaitPairs::of(pairs.iter().map(|&(by, of, ns)| WaitPair { by, of, ns })));
+        frame
+    };
+    let one = frame([10, 20], &[(cgroup(1), cgroup(2), 3), (Party::Quota, cgroup(2), 4)]);
+    let two = frame([20, 30], &[(cgroup(1), cgroup(2), 5), (cgroup(2), Party::Other, 6)]);
+    let three = frame([30, 40], &[]);
+    let both = one.merge(&two).expect("neighbours");
+    let expected = [(cgroup(1), cgroup(2), 8), (cgroup(2), Party::Other, 6), (Party::Quota, cgroup(2), 4)];
+    assert_eq!(both.pairs(), frame([10, 30], &expected).pairs());
+    let all = both.merge(&three).expect("neighbours");
+    assert_eq!(all, one.merge(&two.merge(&three).expect("neighbours")).expect("neighbours"));
+    assert_eq!((all.pairs(), all.figure(Column::KNOWS_PAIRS)), (both.pairs(), Some(1)));
+    let unknown = both.merge(&interval(30, 40)).expect("neighbours");
+    assert_eq!((unknown.figure(Column::KNOWS_PAIRS), unknown.table(Section::Pairs).len()), (None, 0));
+    assert_eq!(first_difference_of_chain(&[one, two, three, all]), None, "recordings keep them");
 }

@@ -129,6 +129,20 @@ impl Named {
         if is_beside { None } else { self.name(row, name) }
     }
 
+    /// What the rows of a cgroup are grouped by. No unit is known where another hierarchy tells it of each row.
+    pub fn group_of_cgroup(&self, ids: &CgroupIds, name: NameKey) -> Grouped<'_> {
+        if let Some(of_rows) = self.units.as_ref().filter(|_| name == NameKey::Unit) {
+            let unit = of_rows.get(&(Some(*ids), None)).filter(|unit| !unit.is_empty());
+            return unit.map_or(Grouped::Unknown, |unit| Grouped::Name(Cow::Borrowed(unit)));
+        }
+        let Some(names) = self.cgroups.get(ids) else { return Grouped::Unknown };
+        match name {
+            NameKey::Unit => Grouped::Name(Cow::Borrowed(unit_or_slice(&names.path))),
+            NameKey::Slice => Grouped::Name(Cow::Borrowed(units::slice(&names.path))),
+            _ => group_of(names, name),
+        }
+    }
+
     fn systemd(&self, row: &Task, name: NameKey) -> Option<&[u8]> {
         let Some(of_rows) = &self.units else {
             let path = &*self.of_row(row)?.path;

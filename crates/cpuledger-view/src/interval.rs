@@ -3,6 +3,7 @@
 pub mod balance;
 pub mod by;
 pub mod column;
+mod pairs;
 mod parts;
 
 use crate::cell::unsigned;
@@ -10,8 +11,8 @@ use crate::column::TableCell;
 use crate::group::{DeadName, Name, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
-use cpuledger_model::SourceKind;
 use cpuledger_model::interval::{Interval, Row, TaskCounts};
+use cpuledger_model::{Dimension, SourceKind};
 use cpuledger_names::named::Named;
 use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
@@ -38,6 +39,8 @@ pub struct Page<'a> {
     pub has_parts: bool,
     /// Rows put together, in the place of rows.
     pub groups: Option<&'a [Sum]>,
+    /// Who made whom wait, by these names, in the place of rows.
+    pub pairs: Option<Dimension>,
     /// The columns of rows; nothing: the usual ones.
     pub columns: &'a [TableColumn],
     /// What cgroups are called, where a column shows it.
@@ -56,6 +59,9 @@ impl Writer {
     pub fn append_interval(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         self.append_head(text, shown, page);
         text.push(b'\n');
+        if let Some(by) = page.pairs {
+            return self.append_pairs(text, by, shown, page);
+        }
         match page.groups {
             Some(groups) => self.append_groups(text, groups, shown, page),
             None if page.has_states => self.append_states(text, shown, page),

@@ -3,12 +3,15 @@
 use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
-    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, known,
+    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS,
+    known,
 };
+use crate::pairs::{self, Side};
 use cpuledger_model::Dimension;
 use cpuledger_model::disk::Disks;
 use cpuledger_model::field::{Field, Value};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
+use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::Task;
 use cpuledger_model::waits::WaitTotals;
 use cpuledger_names::named::NameKey;
@@ -20,6 +23,9 @@ pub const SCHEMA: &str = "cpuledger.interval/1";
 
 /// That of rows that are put together.
 pub const GROUPS_SCHEMA: &str = "cpuledger.groups/1";
+
+/// That of who made whom wait, by name.
+pub const PAIRS_SCHEMA: &str = "cpuledger.pairs/1";
 
 /// Appends the interval as one line.
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
@@ -73,6 +79,51 @@ pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, group
     }
     close(line, b']');
     append_tail(line, shown.interval);
+}
+
+/// Appends who made whom wait as one line: cgroups by the names that they have.
+pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
+    append_head(line, PAIRS_SCHEMA, shown);
+    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_key(line, "pairs");
+    match (&shown.interval.pairs, shown.named) {
+        (Some(pairs), Some(named)) => {
+            line.push(b'[');
+            for pair in pairs::by_name(pairs, by, named) {
+                line.push(b'{');
+                let cause = if let Side::Cause(cause) = pair.by { Some(cause) } else { None };
+                append_member(
+                    line,
+                    "by_cause",
+                    cause.map_or(Value::Absent, |cause| Value::Bytes(cause.as_bytes())),
+                );
+                append_side(line, ["by_name", "by_others"], &pair.by);
+                append_side(line, ["name", "is_others"], &pair.of);
+                append_member(line, "wait_ns", Value::Unsigned(pair.ns));
+                close(line, b'}');
+            }
+            close(line, b']');
+        }
+        _ => line.extend_from_slice(b"null,"),
+    }
+    append_tail(line, shown.interval);
+}
+
+/// The name of one of both: null is what is not known, and empty what has none. Cgroups that are not told apart have none either, and that is said.
+fn append_side(line: &mut Vec<u8>, [key, key_of_others]: [&str; 2], side: &Side) {
+    let text = match side {
+        Side::Tasks(Name::Text(text)) => Some(text.as_str()),
+        Side::Tasks(Name::Without(_)) => Some(""),
+        _ => None,
+    };
+    append_key(line, key);
+    match text {
+        Some(text) => append_text(line, text),
+        None => line.extend_from_slice(b"null"),
+    }
+    line.push(b',');
+    append_key(line, key_of_others);
+    line.extend_from_slice(if *side == Side::Other { b"true," } else { b"false," });
 }
 
 /// As in a report: null is what is not known, and empty what has none. What the reader is not shown has no name either.
@@ -165,6 +216,7 @@ fn append_names_beside(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
 /// Its end: what is told behind its rows, and what it has lost.
 fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     append_members(line, &LOSSES, interval);
+    append_wait_pairs(line, interval.pairs.as_ref());
     append_disks(line, interval.disks.as_ref());
     append_key(line, "from_procfs");
     line.push(b'[');
@@ -177,6 +229,19 @@ fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     close(line, b'}');
     line.pop();
     line.push(b'\n');
+}
+
+/// By the numbers of cgroups, which rows have, too.
+fn append_wait_pairs(line: &mut Vec<u8>, pairs: Option<&WaitPairs>) {
+    append_key(line, "wait_pairs");
+    let Some(pairs) = pairs else { return line.extend_from_slice(b"null,") };
+    line.push(b'[');
+    for pair in pairs.iter() {
+        line.push(b'{');
+        append_members(line, &WAIT_PAIRS, pair);
+        close(line, b'}');
+    }
+    close(line, b']');
 }
 
 /// Each with a histogram: numbers of requests by a power of two of nanoseconds.

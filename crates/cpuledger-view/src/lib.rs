@@ -16,6 +16,7 @@ pub mod key;
 pub mod layout;
 pub mod member;
 pub mod near;
+pub mod pairs;
 pub mod query;
 pub mod report;
 pub mod shares;

@@ -16,10 +16,12 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
 use cpuledger_load::{Cgroup, Storm, StormPlan, is_emulated, not_run, online_cpus};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::pairs::{Party, WaitPairs};
 use cpuledger_model::waits::WaitTotals;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 const BLAME: Accounts = Accounts::of(&[Account::Blame]);
+const PAIRS: Accounts = Accounts::of(&[Account::Pairs]);
 const INTERVAL_NS: u64 = 500_000_000;
 /// Of an interval, by which a wait may be off: a signal or a page may come between.
 const TOLERANCE_NS: u64 = INTERVAL_NS / 50;
@@ -84,6 +86,7 @@ impl Books {
         self.missed += self.interval.missed_switches.expect("the ledger counts them");
         if self.ledger.kept().contains(Account::Blame) {
             check_balance(&self.interval);
+            check_pairs(&self.interval);
         }
         &self.interval
     }
@@ -109,6 +112,12 @@ impl Books {
     fn usage(&self, of: &Spinner) -> Usage {
         let row = self.interval.processes.iter().find(|row| row.task.pid == of.pid());
         row.expect("it waits or runs").usage
+    }
+
+    /// What the cgroup of a task is among those of pairs.
+    fn party(&self, of: &Spinner) -> Party {
+        let row = self.interval.processes.iter().find(|row| row.task.pid == of.pid()).expect("it has a row");
+        Party::Cgroup((Some(row.task.cgroup_id), Some(row.task.cgroup_v1_cpu_id)))
     }
 
     /// Of a task that never sleeps: all that it had no CPU for is what it has waited.
@@ -160,6 +169,26 @@ fn check_balance(interval: &Interval) {
     assert_eq!(Some(caused_ns), waits.tasks_ns, "{waits:?}");
     let of_rows_ns: u64 = growths().map(|growth| growth.wait_suffered_ns).sum();
     assert_eq!(Some(suffered_ns - of_rows_ns), waits.unattributed_suffered_ns, "{waits:?}");
+}
+
+/// Pairs have the sums of blame: by cause, and all together.
+fn check_pairs(interval: &Interval) {
+    let Some(pairs) = &interval.pairs else { return };
+    let waits = &interval.waits;
+    assert_eq!(Some(pairs.sum_ns()), waits.suffered_ns, "{waits:?} {pairs:?}");
+    let by_cause = [
+        (Party::Idle, waits.idle_ns),
+        (Party::Quota, waits.quota_ns),
+        (Party::Interrupts, waits.interrupts_ns),
+        (Party::Stolen, waits.stolen_ns),
+    ];
+    for (cause, ns) in by_cause {
+        assert_eq!(
+            pairs.sum_of(|pair| pair.by == cause),
+            ns.unwrap_or(0),
+            "{cause:?} of {waits:?} {pairs:?}"
+        );
+    }
 }
 
 /// A CPU, and another one. `None`: there are no two.
@@ -268,6 +297,96 @@ fn nobody_is_to_blame_for_interrupts_and_the_hypervisor_root() {
         )),
         (None, None) => not_run("this kernel counts neither the time of interrupts nor what is stolen"),
     }
+}
+
+/// A group for the cpu controller where there is one, and its number in that hierarchy: `None` is the unified one.
+fn cgroup_of_cpu() -> Option<Cgroup> {
+    Cgroup::new("cpu").inspect_err(|reason| not_run(&format!("it needs cgroups: {reason}"))).ok()
+}
+
+/// What the tasks of these cgroups have made each other wait, by cause and by sufferer.
+fn between(pairs: &WaitPairs, by: Party, of: Party) -> u64 {
+    pairs.sum_of(|pair| pair.by == by && pair.of == of)
+}
+
+#[test]
+fn cgroups_that_share_a_cpu_make_each_other_wait_root() {
+    let _alone = alone();
+    let cpu = a_cpu();
+    let Some(groups) = [(); 3].map(|()| cgroup_of_cpu()).into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let spinners: Vec<Spinner> = groups
+        .iter()
+        .map(|group| {
+            let spinner = Spinner::start(&["taskset", "-c", &cpu]);
+            group.write("cgroup.procs", &spinner.pid().0.to_string()).expect("it moves");
+            spinner
+        })
+        .collect();
+    let mut books = Books::open(PAIRS);
+    books.settle(&spinners.iter().collect::<Vec<_>>());
+    // Its class is the cgroup that it had when it began to wait.
+    books.close(INTERVAL_NS);
+    books.hold_in(3, 2 * INTERVAL_NS, |books| {
+        let pairs = books.interval.pairs.as_ref().expect("pairs are kept");
+        let parties: Vec<Party> = spinners.iter().map(|spinner| books.party(spinner)).collect();
+        for (spinner, party) in spinners.iter().zip(&parties) {
+            books.has_never_slept(spinner)?;
+            // It is alone in its cgroup: what the cgroup has suffered and caused is what it has, to the nanosecond.
+            let growth = books.usage(spinner).growth;
+            let told = (pairs.sum_of(|pair| pair.of == *party), pairs.sum_of(|pair| pair.by == *party));
+            if told != (growth.wait_suffered_ns, growth.wait_caused_ns) {
+                return Err(format!("{told:?} of {party:?}: {growth:?} {pairs:?}"));
+            }
+            // The others have the same weight, so each is to blame for about half of it, but for what nobody of the three is.
+            let by_others: Vec<u64> = parties
+                .iter()
+                .filter(|other| *other != party)
+                .map(|other| between(pairs, *other, *party))
+                .collect();
+            let (least, most) = (by_others[0].min(by_others[1]), by_others[0].max(by_others[1]));
+            if most - least > INTERVAL_NS / 5 || least < INTERVAL_NS / 5 || between(pairs, *party, *party) > 0
+            {
+                return Err(format!("{by_others:?} of {party:?}: {pairs:?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn pairs_balance_under_storms_root() {
+    let _alone = alone();
+    for threads in [false, true] {
+        let storm =
+            Storm::start(&StormPlan { workers: 4, threads, ..StormPlan::default() }).expect("a storm");
+        let mut books = Books::open(PAIRS);
+        for length_ns in [INTERVAL_NS, 0, 1_000_000, 0, 30_000_000, INTERVAL_NS] {
+            books.close(length_ns);
+        }
+        assert!(books.interval.pairs.as_ref().is_some_and(|pairs| pairs.sum_ns() > INTERVAL_NS));
+        drop(storm);
+    }
+}
+
+#[test]
+fn pairs_come_and_go_with_ledgers_that_take_over_root() {
+    let _alone = alone();
+    let mut books = Books::open(BLAME);
+    let kept = |books: &mut Books| {
+        let length_ns = monotonic_ns() - books.ledger.start_ns() + INTERVAL_NS / 10;
+        let interval = books.close(length_ns);
+        let told = (interval.waits.suffered_ns.is_some(), interval.pairs.is_some());
+        (books.ledger.kept().contains(Account::Pairs), told)
+    };
+    assert_eq!(kept(&mut books), (false, (true, false)));
+    books.ledger.keep(PAIRS);
+    let told: Vec<_> = (0..3).map(|_| kept(&mut books)).collect();
+    assert_eq!(told, [(false, (true, false)), (true, (true, false)), (true, (true, true))]);
+    books.ledger.keep(Accounts::NONE);
+    let told: Vec<_> = (0..3).map(|_| kept(&mut books)).collect();
+    assert_eq!(told, [(true, (true, true)), (false, (true, true)), (false, (false, false))]);
 }
 
 #[test]
@@ -436,13 +555,15 @@ fn blame_begins_and_ends_while_the_ledger_goes_on_root() {
 fn frames_have_the_sums_and_merge_them_root() {
     let _alone = alone();
     let _spinners = [(); 3].map(|()| Spinner::start(&["taskset", "-c", &a_cpu()]));
-    let mut books = Books::open(BLAME);
+    let mut books = Books::open(PAIRS);
     books.close(INTERVAL_NS / 5);
+    let mut pairs = WaitPairs::default();
     let mut frames = Vec::new();
     let mut suffered_ns = 0;
     for _ in 0..2 {
         let interval = books.close(INTERVAL_NS / 5);
         suffered_ns += interval.waits.suffered_ns.expect("blame is kept");
+        pairs = pairs.and(interval.pairs.as_ref().expect("pairs are kept"));
         let mut frame = Frame::new();
         framing::write(interval, &Circumstances::default(), &mut frame);
         frames.push(frame);
@@ -451,5 +572,7 @@ fn frames_have_the_sums_and_merge_them_root() {
     let mut read = Interval::default();
     framing::read(&merged, &mut read).expect("it is ours");
     assert_eq!(read.waits.suffered_ns, Some(suffered_ns));
+    assert_eq!(read.pairs, Some(pairs));
     check_balance(&read);
+    check_pairs(&read);
 }

@@ -135,7 +135,7 @@ impl Faults {
 
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
-    let options = Options { accounts: Accounts::of(&[Account::Blame]), ..Options::default() };
+    let options = Options { accounts: Accounts::of(&[Account::Pairs]), ..Options::default() };
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let load = load();
     let mut interval = Interval::default();
@@ -170,6 +170,13 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         );
         let caused_ns = interval.processes.iter().map(|row| row.usage.growth.wait_caused_ns).sum();
         assert_eq!(interval.waits.tasks_ns, Some(caused_ns), "{name}, interval {intervals}");
+        let pairs = interval.pairs.as_ref().expect("pairs are kept");
+        assert_eq!(Some(pairs.sum_ns()), interval.waits.suffered_ns, "{name}, interval {intervals}");
+        let by_tasks_ns = pairs.sum_of(|pair| pair.by.is_tasks());
+        let waits = &interval.waits;
+        let of_tasks_ns =
+            waits.tasks_ns.zip(waits.no_slot_ns).map(|(tasks_ns, no_slot_ns)| tasks_ns + no_slot_ns);
+        assert_eq!(Some(by_tasks_ns), of_tasks_ns, "{name}, interval {intervals}");
         let lost = ledger.lost();
         // What is short at the beginning of an interval may have been counted at the end of the one before.
         let is_short = want_of_slots(&lost) > want_of_slots(&before_last);

@@ -229,6 +229,10 @@ pub const SUITES: &[Suite] = &[
         needs: &[Atomics],
         exceptions: &[("an_interval_only_sleeps", STRACE), OF_CPUS],
     },
+    // Accounts: each says which kernel it needs.
+    Suite { package: "cpuledger", target: "blame_root", needs: &[Atomics], exceptions: &[] },
+    Suite { package: "cpuledger", target: "network_root", needs: &[Atomics], exceptions: &[] },
+    Suite { package: "cpuledger", target: "disk_root", needs: &[Atomics], exceptions: &[] },
     // After what takes CPUs offline: its last test makes some kernels refuse that.
     Suite { package: "cpuledger-bpf", target: "coverage_root", needs: &[Atomics], exceptions: &[OF_CPUS] },
     Suite { package: "cpuledger-cli", target: "ledger_balance_root", needs: &[Atomics], exceptions: &[LONG] },

@@ -19,6 +19,7 @@ use super::clock;
 use super::cut::{self, Book};
 use super::entry::Entry;
 use super::online::Online;
+use super::pairs;
 use super::parts::{self, Parts};
 use super::shared::Shared;
 use super::watch::Attached;
@@ -51,6 +52,9 @@ pub(super) const MAPS: [&str; 7] =
 
 /// The constant that says whether to keep who waits because of whom.
 const WANTS_BLAME: &str = ".rodata.blame";
+
+/// The constant that says whether to keep that by cgroups, too.
+const WANTS_PAIRS: &str = ".rodata.pairs";
 
 /// How long an attachment waits at most for all online CPUs to come into the books. A timer needs 0.1 ms, but the CPU of a guest may get
 /// no time from its host: 54 ms were seen. The time of one that takes longer than this limit is unattributed until it comes.
@@ -91,7 +95,10 @@ impl SharedMaps {
             index: Shared::new(map("tid_index")?, options.buckets())?,
             blame: options
                 .has_blame()
-                .then(|| blame::Books::of(parts, [options.slots, options.places(cpus)], cpus))
+                .then(|| {
+                    let sizes = [options.slots, options.places(cpus)];
+                    blame::Books::of(parts, sizes, cpus, options.has_pairs())
+                })
                 .transpose()?,
         })
     }
@@ -278,6 +285,10 @@ fn load(options: Options, cpus: u32, hooks: Hooks) -> Result<Object, Error> {
             object::resize(open, "cpu_blames", cpus);
             object::resize(open, "waiters", 2 * options.places(cpus));
         }
+        set_constant(open, WANTS_PAIRS, options.has_pairs());
+        if options.has_pairs() {
+            pairs::entries(cpus).into_iter().for_each(|(map, entries)| object::resize(open, map, entries));
+        }
         for mut program in open.progs_mut() {
             let is_wanted = match program.name().to_str() {
                 Some(HOTPLUG_HOOK) => hooks.watches_cpus,
@@ -302,7 +313,8 @@ fn set_constant(open: &mut OpenObject, name: &str, is_so: bool) {
 
 /// The maps of such a ledger.
 pub(super) fn maps(options: Options) -> impl Iterator<Item = &'static str> {
-    MAPS.into_iter().chain(blame::MAPS.into_iter().filter(move |_| options.has_blame()))
+    let of_blame = blame::MAPS.into_iter().filter(move |_| options.has_blame());
+    MAPS.into_iter().chain(of_blame).chain(pairs::MAPS.into_iter().filter(move |_| options.has_pairs()))
 }
 
 /// Its hooks, but for the one that tells when a CPU goes offline, and those of other accounts.

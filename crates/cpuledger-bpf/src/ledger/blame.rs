@@ -11,6 +11,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::abi;
 use crate::error::Error;
 
+use super::pairs::{Margins, PairBooks, PairsAtCut, class_at};
 use super::parts::{self, Parts};
 use super::shared::{Shared, of_parity, take_word};
 use super::waits::{Blame, Waited, Waits};
@@ -82,6 +83,8 @@ pub(super) struct Books {
     at_cut: HashMap<u32, Blame>,
     pub(super) waited: Vec<Waited>,
     sums: Sums,
+    /// `None`: nobody wants to know that by cgroups.
+    pairs: Option<PairBooks>,
 }
 
 /// How many tasks wait no more and were found elsewhere, and the sum of the instants at which they were, by `gone` of a CPU. `take_gone` of the hooks
@@ -95,13 +98,15 @@ fn gone(word: u64, near_ns: u64) -> (u64, u64) {
 }
 
 /// A CPU at a cut.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct CpuAtCut {
     /// The slot that had it.
     running: u32,
     /// What that has caused and was not booked.
     caused_ns: u64,
     waiters: u64,
+    /// The same by class, where that is kept.
+    pairs: PairsAtCut,
 }
 
 /// A task that waited at a cut.
@@ -110,20 +115,27 @@ struct WaitAtCut {
     since_ns: u64,
     how: u32,
     cpu: u32,
+    class: u32,
 }
 
 impl Books {
-    /// The records of a ledger with this number of slots, and of places on its lists, among its parts.
+    /// The records of a ledger with this number of slots, and of places on its lists, among its parts; with those of pairs or without.
     ///
     /// # Errors
     /// When one is missing, or the kernel refuses to map it.
-    pub(super) fn of(parts: &Parts, [slots, places]: [u32; 2], cpus: u32) -> Result<Books, Error> {
+    pub(super) fn of(
+        parts: &Parts,
+        [slots, places]: [u32; 2],
+        cpus: u32,
+        has_pairs: bool,
+    ) -> Result<Books, Error> {
         let [of_slots, of_cpus, list] = MAPS.map(|name| parts::find(parts, name));
         Ok(Books::new(
             Shared::unmapped(of_slots?, slots)?,
             Shared::new(of_cpus?, cpus)?,
             Shared::new(list?, 2 * places)?,
             cpus,
+            has_pairs.then(|| PairBooks::of(parts, cpus)).transpose()?,
         ))
     }
 
@@ -132,9 +144,11 @@ impl Books {
         cpus: Shared<abi::cpuledger_cpu_blame>,
         list: Shared<u64>,
         cpu_ids: u32,
+        pairs: Option<PairBooks>,
     ) -> Books {
         let (waiters, waited) = (Vec::new(), Vec::new());
-        Books { slots, cpus, list, cpu_ids, waiters, at_cut: HashMap::new(), waited, sums: Sums::default() }
+        let (at_cut, sums) = (HashMap::new(), Sums::default());
+        Books { slots, cpus, list, cpu_ids, waiters, at_cut, waited, sums, pairs }
     }
 
     /// Sets what is not zero when the hooks begin.
@@ -193,6 +207,8 @@ impl Books {
             stolen_ns: told(abi::CPULEDGER_TAKEN_STOLEN, self.sums.stolen_ns),
             strays_suffered_ns: self.sums.strays_suffered_ns,
             waited: &self.waited,
+            pairs: self.pairs.as_ref().map(PairBooks::pairs),
+            pairs_off_ns: self.pairs.as_ref().map_or(0, PairBooks::off_ns),
             unseen: counter(offset_of!(abi::cpuledger_cpu_blame, unseen)),
             amended: counter(offset_of!(abi::cpuledger_cpu_blame, amended)),
             miscounted_cpus: self.sums.miscounted_cpus,
@@ -230,6 +246,18 @@ impl Books {
         Err(Error::Poisoned { what: format!("the waiters of CPU {cpu} could not be read") })
     }
 
+    /// How many tasks wait for a CPU no more and were found elsewhere since its last event, and the sum of the instants: of all classes, where these are kept.
+    fn gone_of(&self, cpu: u32, near_ns: u64) -> (u64, u64) {
+        let Some(pairs) = &self.pairs else {
+            let word = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu_blame, gone));
+            return gone(word.load(Ordering::Relaxed), near_ns);
+        };
+        pairs
+            .gone(cpu)
+            .map(|(_, word)| gone(word, near_ns))
+            .fold((0, 0), |(count, sum_ns), (more, ns)| (count + more, sum_ns.wrapping_add(ns)))
+    }
+
     /// How a CPU was at the cut that ended this interval, which began at `start_ns`.
     fn cpu_at_cut(&self, cpu: u32, interval: u64, start_ns: u64, cut_ns: u64) -> Result<CpuAtCut, Error> {
         let word = |offset| self.cpus.word(cpu, offset).load(Ordering::Relaxed);
@@ -241,10 +269,11 @@ impl Books {
                     running: half(offset_of!(abi::cpuledger_cpu_blame, cut_running)),
                     caused_ns: word(offset_of!(abi::cpuledger_cpu_blame, cut_caused_ns)),
                     waiters: word(offset_of!(abi::cpuledger_cpu_blame, cut_waiters)),
+                    pairs: self.pairs.as_ref().map(|pairs| pairs.left_at_cut(cpu)).unwrap_or_default(),
                 };
             }
-            let (gone, sum_ns) = gone(word(offset_of!(abi::cpuledger_cpu_blame, gone)), cut_ns);
-            let waiters = word(offset_of!(abi::cpuledger_cpu_blame, waiters)).wrapping_sub(gone);
+            let (gone_count, sum_ns) = self.gone_of(cpu, cut_ns);
+            let waiters = word(offset_of!(abi::cpuledger_cpu_blame, waiters)).wrapping_sub(gone_count);
             let area = word(offset_of!(abi::cpuledger_cpu_blame, area)).wrapping_add(sum_ns);
             let at = |ns: u64| area.wrapping_add(waiters.wrapping_mul(ns));
             let told = match seen == interval {
@@ -255,6 +284,14 @@ impl Books {
                 running: half(offset_of!(abi::cpuledger_cpu_blame, running)),
                 caused_ns: at(cut_ns).wrapping_sub(told),
                 waiters,
+                pairs: self
+                    .pairs
+                    .as_ref()
+                    .map(|pairs| {
+                        let start_ns = (seen != interval).then_some(start_ns);
+                        pairs.found_at_cut(cpu, cut_ns, start_ns, |word| gone(word, cut_ns))
+                    })
+                    .unwrap_or_default(),
             }
         })
     }
@@ -266,6 +303,7 @@ impl Books {
             since_ns,
             how: place & abi::CPULEDGER_PLACE_HOW,
             cpu: place >> abi::CPULEDGER_PLACE_SHIFT,
+            class: class_at(place),
         };
         loop {
             // In this order: a hook writes the last before it overwrites the first.
@@ -322,6 +360,9 @@ impl Books {
             self.sums.kernel_tells |= tells.load(Ordering::Relaxed);
             self.book_caused(cpus[cpu as usize].running, cpus[cpu as usize].caused_ns);
         }
+        if let Some(pairs) = &mut self.pairs {
+            pairs.begin(interval, (0..).zip(&cpus).map(|(cpu, at_cut)| (cpu, &at_cut.pairs)));
+        }
         let mut numbers = std::mem::take(&mut self.waiters);
         numbers.extend(listed.into_iter().filter(|number| *number < self.slots.mapped()));
         numbers.sort_unstable();
@@ -333,14 +374,26 @@ impl Books {
             let suffered_ns = cut_ns - wait.since_ns.max(start_ns);
             self.at_cut.entry(*number).or_default().suffered_ns += suffered_ns;
             let cpu = cpus.get_mut(wait.cpu as usize);
-            match (wait.how, cpu) {
-                (QUEUED, Some(cpu)) => cpu.waiters = cpu.waiters.wrapping_sub(1),
-                (MOVED, Some(cpu)) => {
-                    let running = cpu.running;
-                    self.book_caused(running, suffered_ns);
+            let row = match (wait.how, cpu) {
+                (QUEUED, Some(cpu)) => {
+                    cpu.waiters = cpu.waiters.wrapping_sub(1);
+                    None
                 }
-                (QUOTA, _) => self.sums.quota_ns += suffered_ns,
-                _ => self.sums.no_slot_ns += suffered_ns,
+                (MOVED, Some(cpu)) => {
+                    self.book_caused(cpu.running, suffered_ns);
+                    Some(cpu.pairs.row)
+                }
+                (QUOTA, _) => {
+                    self.sums.quota_ns += suffered_ns;
+                    Some(abi::CPULEDGER_ROW_QUOTA)
+                }
+                _ => {
+                    self.sums.no_slot_ns += suffered_ns;
+                    Some(abi::CPULEDGER_CLASS_OTHER)
+                }
+            };
+            if let Some(pairs) = &mut self.pairs {
+                pairs.add_waiting(wait.class, row, suffered_ns);
             }
             true
         });
@@ -358,6 +411,15 @@ impl Books {
             || word(offset_of!(abi::cpuledger_slot_blame, caused_ns)) > 0
     }
 
+    /// Ends the interval, of which all slots are taken.
+    pub(super) fn end(&mut self) {
+        let Sums { tasks_ns, no_slot_ns, idle_ns, quota_ns, interrupts_ns, stolen_ns, .. } = self.sums;
+        if let Some(pairs) = &mut self.pairs {
+            let tasks_ns = tasks_ns + no_slot_ns;
+            pairs.end(Margins { tasks_ns, idle_ns, quota_ns, interrupts_ns, stolen_ns });
+        }
+    }
+
     /// Takes what was booked for a slot in this interval, and what was found at the cut.
     pub(super) fn take(&mut self, number: u32, interval: u64, has_owner: bool) -> Blame {
         if number >= self.slots.mapped() {
@@ -365,11 +427,15 @@ impl Books {
         }
         let take = |offset| take_word(self.slots.word(number, of_parity(offset, interval)));
         let found = self.at_cut.remove(&number).unwrap_or_default();
+        let booked_ns = found.caused_ns.wrapping_add(take(offset_of!(abi::cpuledger_slot_blame, caused_ns)));
+        let taken_ns = booked_ns.cast_signed().min(0).unsigned_abs();
+        if let Some(pairs) = self.pairs.as_mut().filter(|_| taken_ns > 0) {
+            let place = self.slots.half(number, offset_of!(abi::cpuledger_slot_blame, place));
+            pairs.add_taken(class_at(place.load(Ordering::Relaxed)), taken_ns);
+        }
         let blame = Blame {
             suffered_ns: found.suffered_ns + take(offset_of!(abi::cpuledger_slot_blame, suffered_ns)),
-            caused_ns: self
-                .sums
-                .caused(found.caused_ns.wrapping_add(take(offset_of!(abi::cpuledger_slot_blame, caused_ns)))),
+            caused_ns: self.sums.caused(booked_ns),
         };
         self.sums.suffered_ns += blame.suffered_ns;
         if has_owner {

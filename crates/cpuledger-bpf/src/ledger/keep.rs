@@ -12,10 +12,10 @@ impl Ledger {
     /// Keeps these accounts from now on, and no others. One that is new is in the books from the next interval on. Where the kernel does not let it be
     /// kept, [`Ledger::take_refused`] says so, and it is tried again when it was not wanted in between.
     ///
-    /// [`Account::Blame`] stays as it is: a ledger keeps that from its attachment to its end, or never.
+    /// [`Account::Blame`] and [`Account::Pairs`] stay as they are: a ledger keeps those from its attachment to its end, or never.
     pub fn keep(&mut self, wanted: Accounts) {
-        let blame = Accounts::of(&[Account::Blame]);
-        let wanted = wanted.without(blame).union(self.kept().intersection(blame));
+        let fixed = Accounts::of(&[Account::Blame, Account::Pairs]);
+        let wanted = wanted.without(fixed).union(self.kept().intersection(fixed));
         self.options.accounts = wanted;
         self.accounts.refused = self.accounts.refused.intersection(wanted);
         if !wanted.contains(Account::Network) {
@@ -36,7 +36,9 @@ impl Ledger {
     pub fn kept(&self) -> Accounts {
         let network = self.accounts.network.as_ref().map(|_| Account::Network);
         let network = network.into_iter().chain(self.accounts.disks.as_ref().map(|_| Account::Disk));
-        network.chain(self.blame.as_ref().map(|_| Account::Blame)).fold(Accounts::NONE, Accounts::with)
+        let kept =
+            network.chain(self.blame.as_ref().map(|_| Account::Blame)).fold(Accounts::NONE, Accounts::with);
+        if self.options.has_pairs() { kept.with(Account::Pairs) } else { kept }
     }
 
     /// Which accounts it was to keep since the last call and cannot, and why.
@@ -49,8 +51,8 @@ impl Ledger {
         match account {
             Account::Network => self.accounts.network = Some(Network::attach(&self.parts, sizes, since)?),
             Account::Disk => self.accounts.disks = Some(DiskBook::attach(&self.parts, sizes, since)?),
-            // It is in the hooks from the beginning.
-            Account::Blame => {}
+            // They are in the hooks from the beginning.
+            Account::Blame | Account::Pairs => {}
         }
         Ok(())
     }
@@ -61,7 +63,7 @@ pub fn lacks(account: Account) -> Option<Error> {
     match account {
         Account::Network => network::NEEDS.lacks(),
         Account::Disk => disk::NEEDS.lacks(),
-        // Its tracepoints are older than any kernel that a ledger can be attached to.
-        Account::Blame => None,
+        // Their tracepoints are older than any kernel that a ledger can be attached to.
+        Account::Blame | Account::Pairs => None,
     }
 }

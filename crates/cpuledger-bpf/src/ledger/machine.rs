@@ -25,6 +25,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use super::attach::SharedMaps;
 use super::blame::Books;
 use super::online::Online;
+use super::pairs::{self, PairBooks};
 use super::shared::Shared;
 use super::turns::{self, Turns};
 use super::{Ledger, Options};
@@ -48,6 +49,7 @@ struct Plan {
     pids: u32,
     access_ns: u32,
     work_ns: u32,
+    cgroups: u32,
     is_exact: u32,
 }
 
@@ -80,6 +82,9 @@ struct Seen {
     /// The part of it because of interrupts, and of the hypervisor.
     interrupts_ns: u64,
     stolen_ns: u64,
+    /// Pairs of cgroups that were compared, and of which only the sums were: some cgroups had no class of their own. The reader counts them.
+    pairs: u64,
+    pair_sums: u64,
 }
 
 /// `struct machine`.
@@ -317,27 +322,37 @@ impl Random {
     }
 }
 
+impl Plan {
+    /// That of the machine of this seed.
+    fn of(seed: u64, random: &mut Random) -> Plan {
+        let plan = Plan {
+            seed,
+            cpus: random.of(&[2, 2, 3, 4, 8]),
+            population: random.of(&[3, 5, 5, 8, 8, 16, 40]),
+            preempts_forks: random.of(&[0, 1, 1]),
+            skew_ns: random.of(&[0, 0, 5_000]),
+            freezes: random.of(&[0, 50, 500, 5_000]),
+            freeze_ns: random.of(&[10_000, 1_000_000, 30_000_000]),
+            pids: random.of(&[60, 130, 600]),
+            access_ns: random.of(&[2, 20, 100]),
+            work_ns: random.of(&[1_000, 10_000, 100_000]),
+            // No random number.
+            cgroups: [1, 2, 3, 4, 4, 90][seed as usize % 6],
+            is_exact: 0,
+        };
+        Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan }
+    }
+}
+
 /// Runs the machine of this seed for some intervals: what it did, and what was wrong.
 fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     let mut random = Random(seed);
     let slots = random.of(&[16, 32, 64, 64, 128, 128, 256, abi::CPULEDGER_LEAST_BATCHED_SLOTS]);
-    let plan = Plan {
-        seed,
-        cpus: random.of(&[2, 2, 3, 4, 8]),
-        population: random.of(&[3, 5, 5, 8, 8, 16, 40]),
-        preempts_forks: random.of(&[0, 1, 1]),
-        skew_ns: random.of(&[0, 0, 5_000]),
-        freezes: random.of(&[0, 50, 500, 5_000]),
-        freeze_ns: random.of(&[10_000, 1_000_000, 30_000_000]),
-        pids: random.of(&[60, 130, 600]),
-        access_ns: random.of(&[2, 20, 100]),
-        work_ns: random.of(&[1_000, 10_000, 100_000]),
-        is_exact: 0,
-    };
-    let plan = Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan };
+    let plan = Plan::of(seed, &mut random);
     let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
-    let accounts = Accounts::of(&[Account::Blame]);
+    let accounts = Accounts::of(&[Account::Blame, Account::Pairs]);
     let (machine, options) = (Machine::load(library), Options { slots, accounts, ..Options::default() });
+    let pair_entries = pairs::entries(plan.cpus);
     let shared = SharedMaps {
         cpus: machine.share(0, plan.cpus),
         slots: machine.share(1, slots),
@@ -350,8 +365,13 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
             machine.share(7, plan.cpus),
             machine.share(8, 2 * options.places(plan.cpus)),
             plan.cpus,
+            Some(PairBooks::new(
+                machine.share(9, pair_entries[0].1),
+                machine.share(10, pair_entries[1].1),
+                machine.share(11, pair_entries[2].1),
+            )),
         )),
-        control: machine.share(9, 1),
+        control: machine.share(12, 1),
     };
     let mut ledger = Ledger::prepare(shared, options, plan.cpus, Online::unknown());
     // They stay as they are prepared: nothing asks the kernel's list.
@@ -383,6 +403,8 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         suffered_ns: reader.waits.suffered_ns,
         interrupts_ns: reader.waits.interrupts_ns,
         stolen_ns: reader.waits.stolen_ns,
+        pairs: reader.waits.pairs,
+        pair_sums: reader.waits.pair_sums,
         ..machine.seen()
     };
     let shares = || Some(format!("{} switches to a task whose slot is another's", seen.shared_slots));
@@ -498,7 +520,10 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
         all.suffered_ns += seen.suffered_ns;
         all.interrupts_ns += seen.interrupts_ns;
         all.stolen_ns += seen.stolen_ns;
+        all.pairs += seen.pairs;
+        all.pair_sums += seen.pair_sums;
     }
+    assert!(all.pairs > 5_000 && all.pair_sums > 10, "{all:?}");
     assert!(all.newborn > 50, "{all:?}");
     assert!(all.lag_ns > 1_000_000 && all.off_ns < all.lag_ns / 3, "{all:?}");
     assert!(all.compared > 1_000 && all.waited_ns > 1_000_000, "{all:?}");

@@ -24,6 +24,7 @@ mod off;
 mod online;
 mod options;
 mod owned;
+mod pairs;
 mod parts;
 mod shared;
 #[cfg(test)]

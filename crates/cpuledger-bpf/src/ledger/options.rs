@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi;
 
-use super::blame;
+use super::{blame, pairs};
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Options {
     pub slots: u32,
     /// Whether to keep what tasks do while they are on no CPU.
     pub off: bool,
-    /// What else to keep from the first interval on: [`super::Ledger::keep`] changes it, but for [`Account::Blame`], which is a part of the hooks of a switch.
+    /// What else to keep from the first interval on: [`super::Ledger::keep`] changes it, but for [`Account::Blame`] and [`Account::Pairs`], which are parts of the hooks of a switch.
     pub accounts: Accounts,
 }
 
@@ -55,11 +55,17 @@ impl Options {
             } else {
                 0
             }
+            + if self.has_pairs() { pairs::locked_bytes(cpu_ids) } else { 0 }
     }
 
     /// Whether to keep who waits for a CPU because of whom.
     pub(super) const fn has_blame(&self) -> bool {
-        self.accounts.contains(Account::Blame)
+        self.accounts.whole().contains(Account::Blame)
+    }
+
+    /// Whether to keep which cgroup makes which wait, too.
+    pub(super) const fn has_pairs(&self) -> bool {
+        self.accounts.contains(Account::Pairs)
     }
 
     /// Fewer free slots are few: the dead are folded.

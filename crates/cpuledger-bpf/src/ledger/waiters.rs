@@ -54,6 +54,7 @@ impl Ledger {
                 books.waited.push(Waited { number, blame, slot });
             }
         }
+        books.end();
         self.blame = Some(books);
     }
 }

@@ -2,6 +2,7 @@
 
 use cpuledger_model::accounts::Account;
 use cpuledger_model::counters::Counters;
+use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::waits::WaitTotals;
 
 use crate::abi;
@@ -65,6 +66,10 @@ pub struct Waits<'a> {
     pub unseen: u64,
     /// Events, since the ledger was attached, that the kernel has not shown: tasks that were found elsewhere than where they waited.
     pub amended: u64,
+    /// Which cgroup made which wait; `None`: that is not kept.
+    pub pairs: Option<&'a WaitPairs>,
+    /// By how much the books of pairs differed from those of blame, in nanoseconds. It is 0 where the kernel shows all events.
+    pub pairs_off_ns: u64,
     /// CPUs whose number of waiters is not that of the tasks that wait for it. It is 0 where the kernel shows all events.
     pub miscounted_cpus: u32,
 }

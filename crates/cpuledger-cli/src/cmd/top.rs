@@ -196,7 +196,7 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
 /// Whether what is printed has names of cgroups.
 fn needs_names(options: &Options) -> bool {
     options.format != Format::Text
-        || options.by.group.is_some_and(group::needs_names)
+        || options.by.pairs().or(options.by.group).is_some_and(group::needs_names)
         || options.query.needs_names()
         || options.columns.iter().any(|column| column.cell().name().is_some())
 }
@@ -328,7 +328,9 @@ impl Printer<'_> {
         let users = Some(&self.around.users);
         let (keys, host) = (self.options.json_keys, self.host.as_deref());
         shown.beside = Beside { keys, realtime_ns: self.realtime_ns, host, users };
-        if let Some((by, groups)) = self.options.by.group.zip(groups) {
+        if let Some(by) = self.options.by.pairs() {
+            json::append_pairs(&mut self.buffer, &shown, by);
+        } else if let Some((by, groups)) = self.options.by.group.zip(groups) {
             json::append_groups(&mut self.buffer, &shown, by, &groups);
         } else if self.options.format == Format::Json {
             json::append_interval(&mut self.buffer, &shown);
@@ -418,6 +420,7 @@ impl Printer<'_> {
             has_states: self.options.by.has_states,
             has_parts: self.options.by.has_parts,
             groups: groups.as_deref(),
+            pairs: self.options.by.pairs(),
             columns: &self.options.columns,
             named: Some(named),
         };

@@ -91,6 +91,7 @@ fn seen(state: &State, frame: &Frame) -> Interval {
         missed_switches: from.missed_switches,
         hidden_cpu_ns: from.hidden_cpu_ns,
         waits: from.waits,
+        pairs: from.pairs.clone(),
         network: from.network,
         disk_totals: from.disk_totals,
         disks: from.disks.clone(),

@@ -8,6 +8,7 @@ mod facts;
 mod foot;
 mod head;
 mod help;
+mod pairs;
 mod pieces;
 mod place;
 mod states;
@@ -57,7 +58,8 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
 fn lines_above(state: &State, (width, height): (u16, u16)) -> u16 {
     let note = (head::note(state, width.into()).len() as u16).min(height / 3);
     let has_blocked = || state.view() == View::States && states::blocked(state, width).is_some();
-    note + if has_legend(state, height) { 1 + u16::from(has_blocked()) } else { 0 }
+    let has_more = || has_blocked() || pairs::longest(state, width).is_some();
+    note + if has_legend(state, height) { 1 + u16::from(has_more()) } else { 0 }
 }
 
 fn has_legend(state: &State, height: u16) -> bool {
@@ -113,6 +115,9 @@ fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
             let pieces = parts.map(|(part, rank)| (rank, (*part).to_owned(), look.theme.label));
             let pieces = pieces::fitting(pieces.collect(), area.width.into());
             pieces::draw_pieces(&pieces, buffer, 0, row);
+            if let Some(longest) = pairs::longest(state, area.width) {
+                canvas::write(buffer, 0, row + 1, &longest, look.theme.text);
+            }
         } else {
             states::draw_legend(frame, look, buffer, row);
             if let Some(blocked) = states::blocked(state, area.width) {

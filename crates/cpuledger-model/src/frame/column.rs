@@ -256,6 +256,11 @@ macro_rules! with_figures {
         178 WAITED_FOR_INTERRUPTS_NS "waited_for_interrupts_ns" Unsigned Sum "In which the task that had the CPU was interrupted.";
         179 WAITED_STOLEN_NS "waited_stolen_ns" Unsigned Sum "In which the hypervisor had the CPU.";
         177 UNATTRIBUTED_WAITED_NS "unattributed_waited_ns" Unsigned Sum "Of the time that tasks waited: that in no row.";
+        180 KNOWS_PAIRS "knows_pairs" Unsigned Both "1: it is known which cgroup made which wait for a CPU, and `pairs` has it.";
+        181 CAUSE "cause" Unsigned Last "Why tasks of a cgroup waited, where no task had the CPU: 1 it was idle, 2 their quota, 3 interrupts, 4 the hypervisor.";
+        182 BY_CGROUP_ID "by_cgroup_id" Unsigned Last "Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited.";
+        183 BY_CGROUP_V1_CPU_ID "by_cgroup_v1_cpu_id" Unsigned Last "Likewise, in the hierarchy of the cpu controller.";
+        184 PAIR_WAITED_NS "pair_waited_ns" Unsigned Sum "For how long tasks of the one waited because of the other, summed.";
         151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
         152 CONTAINER_ID "container_id" Text Last "Id of that container.";
         153 IMAGE "image" Text Last "The image that the container was made of.";

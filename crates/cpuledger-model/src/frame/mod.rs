@@ -36,6 +36,7 @@ mod layout;
 mod merge;
 mod names;
 mod owners;
+mod pairs;
 mod sections;
 mod table;
 mod trim;

@@ -4,7 +4,9 @@ use std::fmt;
 
 use crate::frame::column::{Column, Kind};
 use crate::frame::names::Names;
+use crate::frame::pairs;
 use crate::frame::table::{ABSENT, Table};
+use crate::pairs::WaitPairs;
 
 /// What a table of a frame has a row for. The number is that of the bytes, and never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +33,13 @@ pub enum Section {
     Cgroups = 9,
     /// A living process without a row of its own from which one with a row descends.
     Ancestors = 10,
+    /// How long one cgroup, or a cause that is none, made another one wait for a CPU.
+    Pairs = 11,
 }
 
 impl Section {
     /// Every section that has rows.
-    pub const ALL: [Section; 10] = [
+    pub const ALL: [Section; 11] = [
         Section::Interval,
         Section::Cpus,
         Section::Processes,
@@ -46,6 +50,7 @@ impl Section {
         Section::Renumbered,
         Section::Cgroups,
         Section::Ancestors,
+        Section::Pairs,
     ];
 
     /// Its number in the bytes.
@@ -142,6 +147,16 @@ impl Frame {
     pub fn text_of(&self, section: Section, column: Column, row: usize) -> Option<&[u8]> {
         assert!(column.kind() == Kind::Text, "{column:?} has no texts");
         self.text(self.table(section).get(column, row)?)
+    }
+
+    /// Which cgroup made which wait, as its rows tell.
+    pub fn pairs(&self) -> WaitPairs {
+        pairs::read(self.table(Section::Pairs))
+    }
+
+    /// Puts which cgroup made which wait in the place of these rows.
+    pub fn set_pairs(&mut self, pairs: &WaitPairs) {
+        pairs::write(self.table_mut(Section::Pairs), pairs);
     }
 
     /// The length of the interval by CLOCK_MONOTONIC, where both ends are known.

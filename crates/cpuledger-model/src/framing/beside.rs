@@ -7,8 +7,7 @@ use crate::task::{Comm, Pid, TaskId, Tid};
 
 use super::cgroup::{CgroupNames, Nameless};
 
-/// The numbers of a cgroup: in the unified hierarchy and in that of the cpu controller.
-pub type CgroupIds = (Option<u64>, Option<u64>);
+pub use crate::pairs::CgroupIds;
 
 /// The unit of a row of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]

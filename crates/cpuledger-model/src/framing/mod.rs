@@ -87,6 +87,7 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
         (Column::SUSPENDED_NS, of.suspended_ns),
         (Column::KNOWS_EXITS, Some(interval.exited.is_some().into())),
         (Column::KNOWS_BLOCKED, Some(interval.blocked.is_some().into())),
+        (Column::KNOWS_PAIRS, interval.pairs.as_ref().map(|_| 1)),
     ] {
         frame.set_figure(column, value);
     }
@@ -107,6 +108,9 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     Renumbered::write(frame, Section::Renumbered, interval.renumbered.iter().map(Some));
     frame.table_mut(Section::FromProcfs).reset(interval.from_procfs.len());
     Tid::fill(frame, Section::FromProcfs, Column::TID, interval.from_procfs.iter().copied().map(Some));
+    if let Some(pairs) = &interval.pairs {
+        frame.set_pairs(pairs);
+    }
 }
 
 /// Puts what a frame says beside rows, for a listing: an interval of no length.
@@ -183,6 +187,7 @@ pub fn read(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
     interval.renew(Interval {
         exited: is_true(Column::KNOWS_EXITS).then(Vec::new),
         blocked: is_true(Column::KNOWS_BLOCKED).then(Vec::new),
+        pairs: is_true(Column::KNOWS_PAIRS).then(|| frame.pairs()),
         ..Interval::default()
     });
     for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {

@@ -46,7 +46,7 @@ pub enum Refusal {
         shortest_interval_ns: i64,
     },
     /// No account has this name.
-    #[error("there is no account '{account}': 'blame', 'disk' and 'network' are")]
+    #[error("there is no account '{account}': 'blame', 'disk', 'network' and 'pairs' are")]
     NoSuchAccount {
         /// The name.
         account: String,

@@ -6,6 +6,7 @@ use cpuledger_model::Boottime;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Exited, Unattributed, Usage};
+use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -85,10 +86,61 @@ fn page_of(interval: &Interval, width: usize) -> String {
         has_states: false,
         has_parts: false,
         groups: None,
+        pairs: None,
         columns: &[],
         named: None,
     };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
+}
+
+#[test]
+fn who_made_whom_wait_is_a_table_with_both_sums() {
+    let (pairs, named) = crate::pairs::tests::example();
+    let page_of = |interval: &Interval, width| {
+        let around = Surroundings::now();
+        let page = Page {
+            time_of_day: "12:00:01",
+            load: None,
+            around: &around,
+            has_arguments: false,
+            width,
+            has_states: false,
+            has_parts: false,
+            groups: None,
+            pairs: Some(Dimension::Unit),
+            columns: &[],
+            named: Some(&named),
+        };
+        let text =
+            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
+        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+    };
+    let interval = Interval { pairs: Some(pairs), ..Interval::default() };
+    assert_eq!(
+        page_of(&interval, 120),
+        "\
+MADE WAIT (ms)               web.service  backup.service           TOTAL
+backup.service                     312.0             0.0           312.0
+web.service                          0.0             5.0             5.0
+(unknown)                            2.0             0.0             2.0
+(other cgroups)                      1.0             0.0             1.0
+(interrupts)                         0.0             0.7             0.7
+(idle CPU)                           0.0             0.0             0.0
+TOTAL                              315.0             5.7           320.7
+
+backup.service made web.service wait 312.0 ms
+web.service made backup.service wait 5.0 ms
+(unknown) made web.service wait 2.0 ms
+"
+    );
+    // On a narrow terminal the columns that have no room are one.
+    assert_eq!(
+        page_of(&interval, 60).lines().next(),
+        Some("MADE WAIT (ms)                  (2 more)           TOTAL")
+    );
+    let nothing = Interval { pairs: Some(WaitPairs::default()), ..Interval::default() };
+    assert_eq!(page_of(&nothing, 80), "Nobody waited for a CPU\n");
+    assert!(page_of(&Interval::default(), 80).starts_with("No account of pairs was kept"));
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
         missed_switches: Some(4),
         hidden_cpu_ns: Some(5),
         waits: WaitTotals::NOTHING,
+        pairs: Some(crate::pairs::tests::example().0),
         disks: Some(Disks { devices: vec![Disk::default()], ..Disks::default() }),
         processes: vec![Row::default()],
         tasks: vec![Row::default()],
@@ -101,6 +102,27 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
     let mut line = Vec::new();
     append_interval(&mut line, &shown);
     serde_json::from_slice(&line).expect("valid JSON")
+}
+
+/// Who made whom wait, by unit.
+fn printed_pairs() -> serde_json::Value {
+    let (pairs, named) = crate::pairs::tests::example();
+    let interval = Interval { pairs: Some(pairs), ..Interval::default() };
+    let shown = Shown { named: Some(&named), ..Shown::without_rows(&interval) };
+    let mut line = Vec::new();
+    append_pairs(&mut line, &shown, Dimension::Unit);
+    let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
+    let pair = |place: usize| printed["pairs"][place].clone();
+    assert_eq!(
+        pair(0),
+        serde_json::json!({
+            "by_cause": null, "by_name": "backup.service", "by_others": false,
+            "name": "web.service", "is_others": false, "wait_ns": 312_000_000
+        })
+    );
+    assert_eq!((&pair(3)["by_name"], &pair(3)["by_others"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!((&pair(4)["by_name"], &pair(4)["by_cause"]), (&serde_json::Value::Null, &"interrupts".into()));
+    printed
 }
 
 /// Two groups, one with all that says which it is.
@@ -231,7 +253,8 @@ fn every_reason_is_in_the_document_and_adds_to_the_sum() {
 #[test]
 fn every_key_is_in_the_document() {
     let printed = printed();
-    let groups = printed_groups();
+    let (groups, pairs) = (printed_groups(), printed_pairs());
+    assert_eq!(pairs["schema"], PAIRS_SCHEMA);
     // What is added up is explained with the rows.
     let rows = section("Rows of `processes` and `tasks`");
     assert_eq!(groups["schema"], GROUPS_SCHEMA);
@@ -244,6 +267,8 @@ fn every_key_is_in_the_document() {
         ("Rows of `blocked`", &printed["blocked"][0]),
         ("Rows of `disks`", &printed["disks"][0]),
         ("Because of what tasks waited", &printed["wait_caused_by"]),
+        ("Rows of `wait_pairs`", &printed["wait_pairs"][0]),
+        ("Rows of `pairs`", &pairs["pairs"][0]),
         ("Rows of `groups`", &groups["groups"][0]),
         ("Rows of `groups`", &groups["groups"][1]),
     ] {

@@ -115,10 +115,11 @@ impl Audience {
             hidden_cpu_ns,
             // Of all tasks.
             waits: _,
+            pairs: _,
             network: _,
             disk_totals: _,
             disks: _,
-            off_fault_ns,
+            off_fault_ns: _,
             // It has what is withheld.
             frame: _,
         } = interval;
@@ -157,21 +158,21 @@ impl Audience {
             missed_switches: self.withheld(*missed_switches),
             hidden_cpu_ns: self.withheld(*hidden_cpu_ns),
             listed_tasks: listed_tasks.filter(|_| !self.hides()),
-            // The ledger has none of these, and those are for tests.
+            // The ledger has none of these.
             missed_exits: if self.hides() { 0 } else { *missed_exits },
-            off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },
             ..self.of_accounts(interval)
         }
     }
 
-    /// What accounts say of all tasks, where others are not hidden; and no frame.
+    /// What accounts say of all tasks, and what is for tests, where others are not hidden; and no frame.
     fn of_accounts(&self, interval: &Interval) -> Interval {
         if self.hides() {
             return Interval::default();
         }
-        let Interval { waits, network, disk_totals, disks, .. } = interval;
-        let (waits, network, disk_totals) = (*waits, *network, *disk_totals);
-        Interval { waits, network, disk_totals, disks: disks.clone(), ..Interval::default() }
+        let Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, .. } = interval;
+        let (waits, network, disk_totals, off_fault_ns) = (*waits, *network, *disk_totals, *off_fault_ns);
+        let (pairs, disks) = (pairs.clone(), disks.clone());
+        Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.

@@ -20,10 +20,11 @@ enum {
 
 enum stage { LIVES, LEAVES, IS_GONE };
 
-/* All tasks are in the same cgroup. */
-static struct kernfs_node directory = { .id = 1 };
-static struct cgroup root_cgroup = { .kn = &directory };
-static struct css_set root_set = { .dfl_cgrp = &root_cgroup };
+/* A task is in one of these. */
+enum { MOST_CGROUPS = 100 };
+static struct kernfs_node directories[MOST_CGROUPS];
+static struct cgroup cgroups[MOST_CGROUPS];
+static struct css_set css_sets[MOST_CGROUPS];
 
 struct process {
 	struct signal_struct signal;
@@ -69,6 +70,7 @@ struct machine_plan {
 	u32 pids;
 	u32 access_ns;		/* what an access to memory takes */
 	u32 work_ns;		/* maximum time between two switches of a CPU, nearly always */
+	u32 cgroups;
 	u32 is_exact;		/* whether the scheduler's clock is that of the hooks, and read when they read theirs */
 };
 
@@ -80,7 +82,7 @@ struct machine_seen {
 	u64 lag_ns, off_ns;
 	u64 newborn, compared, waited_ns; /* the reader's */
 	u64 wakeups, pulls;
-	u64 blamed, moved, suffered_ns, interrupts_ns, stolen_ns; /* the reader's */
+	u64 blamed, moved, suffered_ns, interrupts_ns, stolen_ns, pairs, pair_sums; /* the reader's */
 };
 
 void fiber_make(int number, void (*entry)(int));
@@ -119,7 +121,7 @@ static bool is_over;
 static struct {
 	u8 *address;
 	u64 record_bytes, count;
-} maps[9];
+} maps[12];
 
 static u64 random_word(void)
 {
@@ -267,7 +269,7 @@ static void switch_away(u32 number)
 	cpul_on_switch(prev->k.__state == TASK_RUNNING, &prev->k, &next->k, prev->k.__state);
 	if (waits)
 		note_wait(next, number, WAIT_ENDS);
-	note_who_runs(number);
+	note_who_runs(number, next);
 	if (prev->is_queued && is_told_to_wait(prev))
 		note_wait(prev, number, WAIT_BEGINS);
 	note_instant(cpu);
@@ -340,6 +342,10 @@ static void act(u32 number, struct task *task)
 {
 	u32 share = population < plan.population ? 6 : 2;
 
+	/* No random number: it goes to the next cgroup. */
+	if (!(now_ns % 11))
+		task->k.cgroups = &css_sets[(task->k.cgroups - css_sets + 1) % plan.cgroups];
+
 	switch (task->stage) {
 	case IS_GONE:
 		task->is_runnable = false;
@@ -407,7 +413,7 @@ static void cpu_main(int fiber)
 			before = blame_of_cpu(fiber)->running;
 			on_entry(NULL);
 			if (blame_of_cpu(fiber)->running != before)
-				note_who_runs(fiber);
+				note_who_runs(fiber, cpu->current);
 			cpu->is_locked = cpu->is_in_hook = false;
 		}
 		if (cpu->current == &cpu->idle || (cpu->current->is_forking && plan.preempts_forks && one_in(3)))
@@ -500,6 +506,11 @@ static void prepare(const struct machine_plan *of)
 	random_state = (plan.seed + 1) * 0x9e3779b97f4a7c15ULL;
 	running = -1;
 	now_ns = 1000000000;
+	for (u32 i = 0; i < MOST_CGROUPS; i++) {
+		directories[i].id = 1 + i;
+		cgroups[i].kn = &directories[i];
+		css_sets[i].dfl_cgrp = &cgroups[i];
+	}
 	init = make_task(NULL, false, false);
 	init->is_immortal = true;
 	/* Older than the ledger: leaders that sleep, and threads of theirs. */
@@ -515,6 +526,7 @@ static void prepare(const struct machine_plan *of)
 
 		cpu->idle.k.thread_info.cpu = i;
 		cpu->current = &cpu->idle;
+		cpu->idle.k.cgroups = &css_sets[0];
 		cpu->idle.is_immortal = cpu->idle.is_on_cpu = true;
 		cpu->idle.process = init->process;
 		cpu->idle.k.group_leader = cpu->idle.k.real_parent = &cpu->idle.k;

@@ -203,4 +203,55 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "\tif (cpu->waiters)\n\t\tcpu->told_taken_ns = cpu->taken_ns;\n",
         )],
     },
+    Mutation {
+        name: "what classes had waited at the cut is not left for the reader",
+        file: "pairs.bpf.h",
+        changes: &[("\tcpu->cut_waiting = set;\n", "\tcpu->cut_waiting = 0;\n")],
+    },
+    Mutation {
+        name: "what classes had waited before the cut is booked after it, too",
+        file: "pairs.bpf.h",
+        changes: &[("\t\tof->told = waited_ns;\n", "")],
+    },
+    Mutation {
+        name: "a class that waits is forgotten at a switch",
+        file: "pairs.bpf.h",
+        changes: &[("\t\tif (!of->waiters)\n", "\t\tif (true)\n")],
+    },
+    Mutation {
+        name: "the task that comes has caused what the one that leaves has",
+        file: "pairs.bpf.h",
+        changes: &[(
+            "\trow = row_at(key, cpu->row);\n\tcpu->row = cpu->next_row;\n",
+            "\tcpu->row = cpu->next_row;\n\trow = row_at(key, cpu->row);\n",
+        )],
+    },
+    Mutation {
+        name: "what interrupts have caused is caused by the class of the task, too",
+        file: "pairs.bpf.h",
+        changes: &[("\t\tof->told += of->waiters * taken_ns;\n", "")],
+    },
+    Mutation {
+        name: "a task that was moved has waited as no class",
+        file: "blame.bpf.h",
+        changes: &[("\t\t\tchange_class(key, class, 0, end_ns - from_ns);\n", "\t\t\t;\n")],
+    },
+    Mutation {
+        name: "a task that changes its cgroup leaves another class than it came as",
+        file: "blame.bpf.h",
+        changes: &[("blame && waits(blame) ? class_at(blame->place) : row_of(next);", "row_of(next);")],
+    },
+    Mutation {
+        name: "an interval without an event of a CPU is booked once more",
+        file: "blame.bpf.h",
+        changes: &[("cpu->interval == interval - 1 ? 0 : interval_start(interval - 1));", "0);")],
+    },
+    Mutation {
+        name: "two cgroups have the same class",
+        file: "pairs.bpf.h",
+        changes: &[(
+            "CPULEDGER_CLASS_USED && class->cgroup_id == id && class->cgroup_v1_cpu_id == v1_cpu_id)",
+            "CPULEDGER_CLASS_USED)",
+        )],
+    },
 ];

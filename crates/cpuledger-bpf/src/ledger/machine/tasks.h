@@ -55,7 +55,7 @@ static struct task *make_task(struct task *parent, bool is_thread, bool has_same
 	task->is_used = task->is_runnable = task->is_young = true;
 	task->cpu = -1;
 	task->k.pid = take_pid();
-	task->k.cgroups = &root_set;
+	task->k.cgroups = &css_sets[task->k.pid % plan.cgroups];
 	task->k.tgid = is_thread ? parent->k.tgid : task->k.pid;
 	task->k.group_leader = is_thread ? parent->k.group_leader : &task->k;
 	task->k.real_parent = !parent ? &task->k : is_thread || has_same_parent ? parent->k.real_parent : &parent->k;

@@ -59,6 +59,16 @@ u64 __tsan_atomic64_fetch_add(volatile u64 *word, u64 value, int order)
 	return old;
 }
 
+u64 __tsan_atomic64_fetch_or(volatile u64 *word, u64 value, int order)
+{
+	u64 old;
+
+	access();
+	old = *word;
+	*word = old | value;
+	return old;
+}
+
 bool __tsan_atomic64_compare_exchange_strong(volatile u64 *word, u64 *expected, u64 value, int order, int otherwise)
 {
 	u64 old;

@@ -15,6 +15,7 @@ struct wait_event {
 	u64 instant_ns;
 	u64 taken_ns, interrupted_ns; /* of the CPU, by the clocks of its queue */
 	u32 cpu, kind;
+	u64 cgroup; /* of the task: where it waits or runs, as if it came now */
 };
 
 static struct wait_event wait_events[MOST_WAIT_EVENTS];
@@ -45,33 +46,34 @@ static bool is_told_to_wait(const struct task *task)
 }
 
 /* An event at the instant that the hook has given it. */
-static void note_event(u64 task, u64 start_ns, u32 cpu, u32 kind)
+static void note_event(u64 task, u64 start_ns, u32 cpu, u32 kind, u64 cgroup)
 {
 	const struct rq *queue = &machine_cpus[cpu].rq;
 
 	if (wait_event_count == MOST_WAIT_EVENTS)
 		abort();
 	wait_events[wait_event_count++] = (struct wait_event){
-		task, start_ns, blame_of_cpu(cpu)->last_ns, queue->clock - queue->clock_task, queue->prev_irq_time, cpu, kind,
+		task, start_ns, blame_of_cpu(cpu)->last_ns, queue->clock - queue->clock_task, queue->prev_irq_time, cpu, kind, cgroup,
 	};
 }
 
 static void note_wait(const struct task *task, u32 cpu, u32 kind)
 {
-	note_event((u64)&task->k, task->k.start_boottime, cpu, kind);
+	note_event((u64)&task->k, task->k.start_boottime, cpu, kind, task->k.cgroups->dfl_cgrp->kn->id);
 }
 
-/* The hooks have seen a switch of this CPU. */
-static void note_who_runs(u32 cpu)
+/* The hooks have seen a switch of this CPU to a task. */
+static void note_who_runs(u32 cpu, const struct task *task)
 {
+	u64 cgroup = task->k.cgroups->dfl_cgrp->kn->id;
 	u32 number = blame_of_cpu(cpu)->running;
 
 	if (number == CPULEDGER_SLOT_IDLE)
-		note_event(RUNS_IDLE, 0, cpu, WAIT_RUNS);
+		note_event(RUNS_IDLE, 0, cpu, WAIT_RUNS, cgroup);
 	else if (number >= CPULEDGER_SLOT_FIRST && number < control.slots)
-		note_event(slot_number(number)->task, slot_number(number)->start_time_ns, cpu, WAIT_RUNS);
+		note_event(slot_number(number)->task, slot_number(number)->start_time_ns, cpu, WAIT_RUNS, cgroup);
 	else
-		note_event(RUNS_WITHOUT_SLOT, 0, cpu, WAIT_RUNS);
+		note_event(RUNS_WITHOUT_SLOT, 0, cpu, WAIT_RUNS, cgroup);
 }
 
 /* The lock of a queue. One that spins loses its turn. */

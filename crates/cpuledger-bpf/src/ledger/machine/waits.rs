@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cpuledger_model::counters::Counters;
+use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
 
 use crate::abi;
 use crate::ledger::{Blame, Interval};
@@ -18,6 +19,7 @@ pub(super) struct WaitEvent {
     interrupted_ns: u64,
     cpu: u32,
     kind: u32,
+    cgroup: u64,
 }
 
 /// `enum wait_kind`
@@ -43,12 +45,18 @@ type Id = (u64, u64);
 struct Wait {
     since_ns: u64,
     is_moved: bool,
+    /// That of the task when it came.
+    cgroup: u64,
 }
 
 /// One CPU: what was told of it lately.
 #[derive(Debug)]
 struct Queue {
     running: Id,
+    /// What that is among the parties of pairs.
+    party: Party,
+    /// Who has come onto the CPU, and the cgroup as which it has waited.
+    came: Option<(Id, u64)>,
     told_ns: u64,
     /// By how much its task clock was behind then, in all and because of interrupts.
     told_taken_ns: [u64; 2],
@@ -60,6 +68,18 @@ struct Queue {
 struct Sums {
     suffered: HashMap<Id, u64>,
     caused: HashMap<Id, u64>,
+    pairs: HashMap<(Party, Party), u64>,
+}
+
+impl Sums {
+    fn add_pair(&mut self, by: Party, cgroup: u64, ns: u64) {
+        *self.pairs.entry((by, party(cgroup))).or_default() += ns;
+    }
+}
+
+/// The tasks of this cgroup.
+fn party(cgroup: u64) -> Party {
+    Party::Cgroup((Some(cgroup), Some(0)))
 }
 
 /// The queues of all CPUs, one list each.
@@ -70,6 +90,8 @@ pub(super) struct Waits {
     /// Those of which it is known who has them. Until then a timer may tell it at any time, and the hooks know before it is noted.
     entered: HashSet<u32>,
     start_ns: u64,
+    /// The wait that has ended last: the task may have been moved.
+    moving: Option<(Id, u64)>,
     /// Intervals in which something of folded tasks came to no other.
     astray: u32,
     /// What was compared.
@@ -78,6 +100,8 @@ pub(super) struct Waits {
     pub(super) stolen_ns: u64,
     pub(super) tasks: u64,
     pub(super) moved: u64,
+    pub(super) pairs: u64,
+    pub(super) pair_sums: u64,
 }
 
 impl Queue {
@@ -90,7 +114,10 @@ impl Queue {
         let [taken_ns, interrupted_ns] = [0, 1].map(|which| told_taken_ns[which] - self.told_taken_ns[which]);
         let taken_ns = taken_ns.min(waited_ns);
         let interrupted_ns = interrupted_ns.min(taken_ns);
-        for (id, _) in self.waiting.iter().filter(|(_, wait)| !wait.is_moved) {
+        for (id, wait) in self.waiting.iter().filter(|(_, wait)| !wait.is_moved) {
+            sums.add_pair(self.party, wait.cgroup, waited_ns - taken_ns);
+            sums.add_pair(Party::Interrupts, wait.cgroup, interrupted_ns);
+            sums.add_pair(Party::Stolen, wait.cgroup, taken_ns - interrupted_ns);
             *sums.suffered.entry(*id).or_default() += waited_ns;
             *sums.caused.entry(self.running).or_default() += waited_ns - taken_ns;
             *sums.caused.entry(INTERRUPTS).or_default() += interrupted_ns;
@@ -105,6 +132,7 @@ impl Queue {
         let waited_ns = end_ns.saturating_sub(wait.since_ns.max(start_ns));
         *sums.suffered.entry(id).or_default() += waited_ns;
         *sums.caused.entry(self.running).or_default() += waited_ns;
+        sums.add_pair(self.party, wait.cgroup, waited_ns);
     }
 }
 
@@ -124,6 +152,8 @@ impl Waits {
         for event in now {
             let queue = self.queues.entry(event.cpu).or_insert(Queue {
                 running: (WITHOUT_SLOT, 0),
+                party: Party::Other,
+                came: None,
                 told_ns: self.start_ns,
                 told_taken_ns: [0; 2],
                 waiting: HashMap::new(),
@@ -132,22 +162,37 @@ impl Waits {
             if event.kind != BEGINS_MOVED {
                 queue.go_to(event.instant_ns, [event.taken_ns, event.interrupted_ns], &mut sums);
             }
-            let wait = Wait { since_ns: event.instant_ns, is_moved: event.kind == BEGINS_MOVED };
+            // One that is moved stays what it was.
+            let cgroup = match event.kind {
+                BEGINS_MOVED => self.moving.take().map_or(event.cgroup, |(_, cgroup)| cgroup),
+                _ => event.cgroup,
+            };
+            let wait = Wait { since_ns: event.instant_ns, is_moved: event.kind == BEGINS_MOVED, cgroup };
             match event.kind {
                 RUNS => {
                     self.entered.insert(event.cpu);
                     queue.running = id;
+                    let came = queue.came.take().filter(|(came, _)| came.0 == id.0);
+                    let cgroup = came.map_or(event.cgroup, |(_, cgroup)| cgroup);
+                    queue.party = if id == (IDLE, 0) { Party::Idle } else { party(cgroup) };
                 }
                 BEGINS | BEGINS_MOVED => drop(queue.waiting.insert(id, wait)),
-                ENDS => match queue.waiting.remove(&id) {
-                    Some(wait) if wait.is_moved => {
-                        self.moved += 1;
-                        queue.tell_moved(id, wait, (self.start_ns, event.instant_ns), &mut sums);
+                ENDS => {
+                    let ended = queue.waiting.remove(&id);
+                    // It may have another start since an exec.
+                    let as_before = || queue.waiting.iter().find(|((task, _), _)| *task == event.task);
+                    let cgroup = ended.or_else(|| as_before().map(|(_, wait)| *wait)).map(|wait| wait.cgroup);
+                    queue.came = cgroup.map(|cgroup| (id, cgroup));
+                    self.moving = queue.came;
+                    match ended {
+                        Some(wait) if wait.is_moved => {
+                            self.moved += 1;
+                            queue.tell_moved(id, wait, (self.start_ns, event.instant_ns), &mut sums);
+                        }
+                        Some(_) => {}
+                        None => queue.waiting.retain(|(task, _), _| *task != event.task),
                     }
-                    Some(_) => {}
-                    // It has another start since an exec.
-                    None => queue.waiting.retain(|(task, _), _| *task != event.task),
-                },
+                }
                 kind => panic!("the machine tells of {kind}"),
             }
         }
@@ -161,10 +206,34 @@ impl Waits {
         sums
     }
 
+    /// What is wrong with these pairs. Where cgroups have no class of their own, only what others have waited because of causes that have none can be compared.
+    fn compare_pairs(
+        &mut self,
+        told: &WaitPairs,
+        truth: &HashMap<(Party, Party), u64>,
+    ) -> Result<(), String> {
+        let truth = WaitPairs::of(truth.iter().map(|(&(by, of), &ns)| WaitPair { by, of, ns }));
+        if told == &truth {
+            self.pairs += truth.iter().len() as u64;
+            return Ok(());
+        }
+        let has_others =
+            |pairs: &WaitPairs| pairs.iter().any(|pair| [pair.by, pair.of].contains(&Party::Other));
+        let by_cause = |pairs: &WaitPairs| {
+            [Party::Idle, Party::Quota, Party::Interrupts, Party::Stolen]
+                .map(|cause| pairs.sum_of(|pair| pair.by == cause))
+        };
+        if !has_others(told) && !has_others(&truth) || by_cause(told) != by_cause(&truth) {
+            return Err(format!("pairs: {told:?} instead of {truth:?}"));
+        }
+        self.pair_sums += 1;
+        Ok(())
+    }
+
     /// What is wrong with what is told of this interval: for certain, and if no task was folded.
     pub(super) fn compare(&mut self, closed: &Interval<'_>) -> Result<Option<String>, String> {
         let is_entered = self.entered.len() == closed.cpus.len();
-        let Sums { mut suffered, mut caused } = self.close(closed.end_ns);
+        let Sums { mut suffered, mut caused, pairs } = self.close(closed.end_ns);
         let waits = closed.waits.ok_or("the ledger keeps no waits")?;
         if waits.imbalance_ns() != 0 {
             return Err(format!("waits: {} ns are missing; {waits:?}", waits.imbalance_ns()));
@@ -185,6 +254,10 @@ impl Waits {
             (total(&suffered), idle_ns, no_slot_ns + total(&caused), [Some(interrupts_ns), Some(stolen_ns)]);
         if told != truth {
             return Err(format!("waits: {told:?} instead of {truth:?}; {waits:?}"));
+        }
+        self.compare_pairs(waits.pairs.ok_or("the ledger keeps no pairs")?, &pairs)?;
+        if waits.pairs_off_ns > 0 || waits.pairs.is_some_and(|pairs| pairs.sum_ns() != waits.suffered_ns) {
+            return Err(format!("pairs are not blame: {waits:?}"));
         }
         // A folded task has no row, and what it has suffered and caused is in that of another. Where that one is folded at the same time, it may be too late.
         self.astray += u32::from(waits.strays_suffered_ns != 0 || waits.no_slot_ns != no_slot_ns);

@@ -168,7 +168,7 @@ fn fields(options: &Options) -> FieldSet {
         (Format::Text, _) => TEXT,
         (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
     };
-    let of_groups = match options.by.group {
+    let of_groups = match options.by.pairs().or(options.by.group) {
         None => FieldSet::EMPTY,
         Some(group) => group::fields(group).union(FieldSet::of(&[Field::RunqueueWait])),
     };

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::ValueHint;
 use cpuledger::source::{SourceKind, ledger};
-use cpuledger::{Accounts, FieldSet};
+use cpuledger::{Account, Accounts, FieldSet};
 use cpuledger_model::Dimension;
 use cpuledger_names::names::uid_of;
 use cpuledger_program::exit::Failure;
@@ -52,7 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor:
-    /// group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup
+    /// group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait
+    /// for a CPU; blame,unit: likewise by unit (or container, pod, image)
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
@@ -72,7 +73,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SOURCE", value_parser = named(sources()), hide_possible_values = true)]
     pub source: Option<String>,
     /// Also keep account of these, separated by commas: blame (who waits for a CPU because of whom), disk (what each task reads and writes), network
-    /// (what it sends and receives by sockets). The service keeps them if its configuration allows it; --source ledger keeps its own
+    /// (what it sends and receives by sockets), pairs (blame, and which cgroup makes which wait). The service keeps them if its configuration allows it; --source ledger keeps its own
     #[arg(long, value_name = "LIST", value_parser = named(accounts()), hide_possible_values = true)]
     pub with: Option<String>,
     /// Also record the intervals, in this directory; nothing that is in it is deleted
@@ -131,6 +132,8 @@ pub struct By {
     pub has_states: bool,
     /// How the parts of CPU time divide.
     pub has_parts: bool,
+    /// Who made whom wait for a CPU.
+    pub has_blame: bool,
     /// Rows put together.
     pub group: Option<Dimension>,
 }
@@ -147,6 +150,11 @@ pub struct OfLedger {
 }
 
 impl By {
+    /// What cgroups that made others wait are named by, where that is asked for.
+    pub fn pairs(self) -> Option<Dimension> {
+        self.has_blame.then(|| self.group.unwrap_or(Dimension::Cgroup))
+    }
+
     /// What of it only the ledger tells.
     pub fn of_ledger(self) -> Option<OfLedger> {
         match self {
@@ -155,6 +163,9 @@ impl By {
                 known: "where all of the time went",
                 instead: "; -o wait sorts by what it knows",
             }),
+            By { has_blame: true, .. } => {
+                Some(OfLedger { option: "--by blame", known: "who made whom wait", instead: "" })
+            }
             By { has_parts: true, .. } => Some(OfLedger {
                 option: "--by parts",
                 known: "how the time of the dead divides",
@@ -231,9 +242,15 @@ impl Options {
             ));
         }
         let json_keys = parse_json_keys(&arguments.json_keys, format)?;
-        let (source, size) =
+        let (source, mut size) =
             parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref(), arguments.with.as_deref())?;
         let by = parse_by(arguments.by.as_deref(), format, source)?;
+        if by.has_blame && is_screen {
+            return Err(usage("--by blame is printed: it needs -b or --format json".to_owned()));
+        }
+        if by.has_blame {
+            size.accounts = size.accounts.with(Account::Pairs);
+        }
         let columns = parse_columns(&arguments.columns)?;
         if !columns.is_empty() && (is_screen || format != Format::Text || by != By::default()) {
             return Err(usage(
@@ -422,7 +439,10 @@ fn names_of_by() -> impl Iterator<Item = &'static str> {
         "wait,process",
         "wait,ancestor",
     ];
-    ["wait", "parts"].into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT)
+    const WITH_BLAME: [&str; Dimension::OF_CGROUP.len()] =
+        ["blame,cgroup", "blame,unit", "blame,container", "blame,pod", "blame,image"];
+    let alone = ["wait", "parts", "blame"];
+    alone.into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT).chain(WITH_BLAME)
 }
 
 fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {
@@ -437,9 +457,13 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_parts = true;
                 continue;
             }
+            "blame" => {
+                by.has_blame = true;
+                continue;
+            }
             word => Dimension::by_name(word).ok_or_else(|| {
                 usage(format!(
-                    "--by takes wait, parts, {}, not `{word}`",
+                    "--by takes wait, parts, blame, {}, not `{word}`",
                     listed(Dimension::ALL.map(Dimension::name), "or")
                 ))
             })?,
@@ -452,8 +476,20 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
         }
         by.group = Some(group);
     }
-    if by.has_parts && (by.has_states || by.group.is_some()) {
+    if by.has_parts && (by.has_states || by.has_blame || by.group.is_some()) {
         return Err(usage("--by parts stands alone".to_owned()));
+    }
+    if by.has_blame && (by.has_states || by.group.is_some_and(|group| !Dimension::OF_CGROUP.contains(&group)))
+    {
+        return Err(usage(format!(
+            "--by blame stands alone, or with {}",
+            listed(Dimension::OF_CGROUP.map(Dimension::name), "or")
+        )));
+    }
+    if by.has_blame && matches!(format, Format::Csv | Format::CsvSafe) {
+        return Err(usage(
+            "--by blame works with text and json: csv has the rows; drop --by or --format".to_owned(),
+        ));
     }
     if let Some(group) = by.group.filter(|_| matches!(format, Format::Csv | Format::CsvSafe)) {
         let name = group.name();

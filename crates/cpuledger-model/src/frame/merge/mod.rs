@@ -135,6 +135,7 @@ impl<'a> Merge<'a> {
         self.merge_lists(Section::Renumbered, |_, _| true);
         self.merge_from_procfs();
         self.merge_interval();
+        self.merge_pairs();
         Ok(())
     }
 
@@ -307,6 +308,14 @@ impl<'a> Merge<'a> {
         let mut tids: Vec<u64> = (0..out.len()).map(|row| out.raw(Column::TID, row)).collect();
         tids.sort_unstable();
         out.fill_raw(Column::TID, tids.into_iter());
+    }
+
+    /// The sum of both, if both know it. That of too many cgroups is that of the others.
+    fn merge_pairs(&mut self) {
+        if self.out.figure(Column::KNOWS_PAIRS) == Some(1) {
+            let [earlier, later] = self.frames.map(Frame::pairs);
+            self.out.set_pairs(&earlier.and(&later));
+        }
     }
 
     /// The figures of the interval, and what was blocked in all of it.

@@ -221,7 +221,7 @@ impl Ledger {
     }
 
     /// Keeps these accounts from the next interval on, and no others: also in a ledger that takes over. A reader asks at the begin of an interval.
-    /// [`Account::Blame`] comes and goes with a ledger that takes over, an interval later.
+    /// [`Account::Blame`] and [`Account::Pairs`] come and go with a ledger that takes over, an interval later.
     pub fn keep(&mut self, wanted: Accounts) {
         if self.size.accounts == wanted {
             return;
@@ -378,11 +378,11 @@ impl Ledger {
         Ok((own_ns, own_ns == common_ns))
     }
 
-    /// Whether its hooks are others than are wanted: blame is in those of a switch, so that only a successor begins or ceases to keep it.
+    /// Whether its hooks are others than are wanted: blame and pairs are in those of a switch, so that only a successor begins or ceases to keep them.
     fn lacks_hooks(&self) -> bool {
-        self.kernel.get().is_some_and(|kernel| {
-            kernel.kept().contains(Account::Blame) != self.size.accounts.contains(Account::Blame)
-        })
+        const OF_SWITCH: Accounts = Accounts::of(&[Account::Blame, Account::Pairs]);
+        let wanted = self.size.accounts.whole().intersection(OF_SWITCH);
+        self.kernel.get().is_some_and(|kernel| kernel.kept().intersection(OF_SWITCH) != wanted)
     }
 
     /// How many slots a successor shall have; `None`: there is no need for one, or no use. `need` is how many the interval needed: for those

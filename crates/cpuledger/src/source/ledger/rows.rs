@@ -168,6 +168,7 @@ impl RowBuilder {
             hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
             waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
+            pairs: closed.waits.and_then(|waits| waits.pairs).cloned(),
             network: closed.booked.network(),
             disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
             disks: closed.booked.disks().cloned(),

@@ -47,17 +47,14 @@ fn all_of_a_recording_is_shown_as_it_was_recorded() {
 #[test]
 fn what_is_shown_is_one_group_states_or_both() {
     let by = |line: &str| parse(line).expect("it is good").by;
-    assert_eq!(by(""), By { has_states: false, has_parts: false, group: None });
-    assert_eq!(by("--by wait"), By { has_states: true, has_parts: false, group: None });
+    assert_eq!(by(""), By::default());
+    assert_eq!(by("--by wait"), By { has_states: true, ..By::default() });
     assert_eq!(by("--by parts"), By { has_parts: true, ..By::default() });
     assert_eq!(
         by("--by cgroup,wait"),
-        By { has_states: true, has_parts: false, group: Some(Dimension::Cgroup) }
+        By { has_states: true, group: Some(Dimension::Cgroup), ..By::default() }
     );
-    assert_eq!(
-        by("--by user --source walk"),
-        By { has_states: false, has_parts: false, group: Some(Dimension::User) }
-    );
+    assert_eq!(by("--by user --source walk"), By { group: Some(Dimension::User), ..By::default() });
     let order = |line: &str| parse(line).expect("it is good").order.by;
     assert!(matches!(order("--by wait"), Order::State(column) if column.name == "%HELD"));
     assert!(matches!(order("--by wait --format csv"), Order::Key(key) if key.name() == "runqueue_wait_ns"));
@@ -73,7 +70,24 @@ fn every_name_that_is_offered_is_taken() {
     for name in names_of_by() {
         assert!(parse(&format!("--by {name}")).is_ok(), "{name}");
     }
-    assert_eq!(names_of_by().count(), 2 + 2 * Dimension::ALL.len());
+    assert_eq!(names_of_by().count(), 3 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
+}
+
+#[test]
+fn who_made_whom_wait_is_an_account_that_is_asked_for_with_it() {
+    let options = parse("--by blame,unit --format json").expect("it is good");
+    assert_eq!(options.by.pairs(), Some(Dimension::Unit));
+    assert_eq!(options.size.accounts, Accounts::of(&[Account::Pairs]));
+    assert_eq!(parse("-b --by blame").expect("it is good").by.pairs(), Some(Dimension::Cgroup));
+    for (line, part) in [
+        ("-b --by blame,user", "cgroup, unit, container, pod or image"),
+        ("-b --by blame,wait", "stands alone"),
+        ("-b --by blame --format csv", "text and json"),
+        ("-b --by blame --source walk", "needs the ledger"),
+    ] {
+        let refused = parse(line).expect_err(line).to_string();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
 }
 
 #[test]

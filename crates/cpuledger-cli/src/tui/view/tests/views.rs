@@ -2,6 +2,9 @@
 
 use cpuledger::Accounts;
 use cpuledger::host_statistics::CpuShare;
+use cpuledger_model::framing::CgroupNames;
+use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
+use cpuledger_names::named::Named;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::*;
@@ -59,6 +62,39 @@ fn numbers_and_clicks_lead_to_each_view() {
         text(&mut state, 60, 24).starts_with("1Processes 2 3 4 5 6 7History"),
         "it is named in any width"
     );
+}
+
+#[test]
+fn blame_says_who_made_whom_wait_where_that_is_kept() {
+    let mut frame = fixture::frame();
+    let ids = |id| (Some(id), Some(0));
+    let names =
+        [(1, "/web"), (2, "/backup")].map(|(id, path)| (ids(id), CgroupNames::of_path(path.as_bytes())));
+    frame.around.named = Named::of(names.into_iter().collect());
+    let pair = |by, of, ns| WaitPair { by, of: Party::Cgroup(ids(of)), ns };
+    let pairs = [
+        pair(Party::Cgroup(ids(2)), 1, 312_000_000),
+        pair(Party::Cgroup(ids(1)), 2, 40_000_000),
+        pair(Party::Quota, 2, 5_000_000),
+    ];
+    frame.interval.pairs = Some(WaitPairs::of(pairs));
+    let mut state = state(frame);
+    let line = |state: &mut State, width| {
+        let shown = text(state, width, 24);
+        shown.lines().find(|line| line.contains(" made ")).map(str::to_owned)
+    };
+    assert_eq!(line(&mut state, 120), None, "it is part of the view of blame");
+    press(&mut state, "4");
+    let [first, second, third] = [
+        "/backup made /web wait 312.0 ms",
+        "; /web made /backup wait 40.0 ms",
+        "; (quota) made /backup wait 5.0 ms",
+    ];
+    assert_eq!(line(&mut state, 120), Some(format!("{first}{second}{third}")));
+    assert_eq!(line(&mut state, 80), Some(format!("{first}{second}")));
+    assert_eq!(line(&mut state, 40), Some(first.to_owned()));
+    state.frame.as_mut().expect("it was given").interval.pairs = None;
+    assert_eq!(line(&mut state, 120), None, "it is not kept");
 }
 
 #[test]

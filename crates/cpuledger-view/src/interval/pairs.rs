@@ -1,0 +1,150 @@
+//! What `top --by blame` prints: who made whom wait, as a table, and in words.
+
+use cpuledger_model::Dimension;
+use cpuledger_names::named::Named;
+
+use super::column::append_decimals;
+use super::{Page, Writer};
+use crate::key::Shown;
+use crate::layout;
+use crate::pairs::{NamedPair, Side, by_name};
+
+/// Rows and columns that are shown; what is beyond is summed up.
+const MOST_ROWS: usize = 12;
+const MOST_COLUMNS: usize = 6;
+/// Pairs that are told in words.
+const MOST_SENTENCES: usize = 3;
+
+/// The width of a name before a row, and of a cell with its header.
+const NAME_WIDTH: usize = 24;
+const CELL_WIDTH: usize = 15;
+
+/// The largest parties of one side, and how many there are in all.
+struct Margin<'a> {
+    shown: Vec<&'a Side>,
+    all: usize,
+}
+
+impl<'a> Margin<'a> {
+    fn of(pairs: &'a [NamedPair], side: impl Fn(&'a NamedPair) -> &'a Side, most: usize) -> Margin<'a> {
+        let mut sums: Vec<(&Side, u64)> = Vec::new();
+        for pair in pairs {
+            match sums.iter_mut().find(|(known, _)| *known == side(pair)) {
+                Some((_, sum_ns)) => *sum_ns += pair.ns,
+                None => sums.push((side(pair), pair.ns)),
+            }
+        }
+        sums.sort_by_key(|(_, sum_ns)| std::cmp::Reverse(*sum_ns));
+        let all = sums.len();
+        // One more than fit takes the place of the sum of the rest.
+        let shown = if all > most { most - 1 } else { all };
+        Margin { shown: sums.into_iter().take(shown).map(|(side, _)| side).collect(), all }
+    }
+
+    fn has_more(&self) -> bool {
+        self.all > self.shown.len()
+    }
+
+    fn more(&self) -> String {
+        format!("({} more)", self.all - self.shown.len())
+    }
+}
+
+fn sum(pairs: &[NamedPair], is_meant: impl Fn(&NamedPair) -> bool) -> u64 {
+    pairs.iter().filter(|pair| is_meant(pair)).map(|pair| pair.ns).sum()
+}
+
+impl Writer {
+    /// Who made whom wait, by these names.
+    pub(super) fn append_pairs(
+        &mut self,
+        text: &mut Vec<u8>,
+        by: Dimension,
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        let Some(pairs) = &shown.interval.pairs else {
+            self.say("No account of pairs was kept in this interval; it begins two intervals after it is asked for");
+            return self.end_lines(text, page);
+        };
+        let unnamed = Named::default();
+        let pairs = by_name(pairs, by, page.named.unwrap_or(&unnamed));
+        if pairs.is_empty() {
+            self.say("Nobody waited for a CPU");
+            return self.end_lines(text, page);
+        }
+        self.append_matrix(text, &pairs, page);
+        text.push(b'\n');
+        for NamedPair { by, of, ns } in pairs.iter().take(MOST_SENTENCES) {
+            self.say(by.label());
+            self.say(" made ");
+            self.say(of.label());
+            self.say(" wait ");
+            append_decimals(&mut self.line, ns / 100_000, 1);
+            self.say(" ms");
+            self.end_line(text, page);
+        }
+    }
+
+    /// A row for each that made others wait, a column for each that waited, and the sums of both, in milliseconds.
+    fn append_matrix(&mut self, text: &mut Vec<u8>, pairs: &[NamedPair], page: &Page<'_>) {
+        let room = page.width.saturating_sub(NAME_WIDTH + 1) / (CELL_WIDTH + 1);
+        let columns = Margin::of(pairs, |pair| &pair.of, room.saturating_sub(1).clamp(1, MOST_COLUMNS));
+        let rows = Margin::of(pairs, |pair| &pair.by, MOST_ROWS);
+        self.name("MADE WAIT (ms)");
+        for of in &columns.shown {
+            self.header(of.label());
+        }
+        if columns.has_more() {
+            self.header(&columns.more());
+        }
+        self.header("TOTAL");
+        self.end_line(text, page);
+        for by in &rows.shown {
+            self.name(by.label());
+            self.append_sums_of(text, pairs, &columns, |pair| pair.by == **by, page);
+        }
+        if rows.has_more() {
+            self.name(&rows.more());
+            self.append_sums_of(text, pairs, &columns, |pair| !rows.shown.contains(&&pair.by), page);
+        }
+        self.name("TOTAL");
+        self.append_sums_of(text, pairs, &columns, |_| true, page);
+    }
+
+    /// The cells of a row.
+    fn append_sums_of(
+        &mut self,
+        text: &mut Vec<u8>,
+        pairs: &[NamedPair],
+        columns: &Margin<'_>,
+        is_of_row: impl Fn(&NamedPair) -> bool,
+        page: &Page<'_>,
+    ) {
+        for of in &columns.shown {
+            self.milliseconds(sum(pairs, |pair| is_of_row(pair) && pair.of == **of));
+        }
+        if columns.has_more() {
+            self.milliseconds(sum(pairs, |pair| is_of_row(pair) && !columns.shown.contains(&&pair.of)));
+        }
+        self.milliseconds(sum(pairs, is_of_row));
+        self.end_line(text, page);
+    }
+
+    fn name(&mut self, label: &str) {
+        self.cell.extend_from_slice(label.as_bytes());
+        layout::cut(&mut self.cell, NAME_WIDTH);
+        self.append_cell(NAME_WIDTH, true);
+    }
+
+    fn header(&mut self, label: &str) {
+        self.cell.extend_from_slice(label.as_bytes());
+        layout::cut(&mut self.cell, CELL_WIDTH);
+        self.append_cell(CELL_WIDTH, false);
+    }
+
+    fn milliseconds(&mut self, ns: u64) {
+        append_decimals(&mut self.cell, ns / 100_000, 1);
+        self.append_cell(CELL_WIDTH, false);
+    }
+}

@@ -1,0 +1,128 @@
+//! Which cgroups, units, containers, pods or images made which wait for a CPU.
+
+use std::collections::BTreeMap;
+
+use cpuledger_model::Dimension;
+use cpuledger_model::pairs::{Party, WaitPairs};
+use cpuledger_names::named::{Grouped, NameKey, Named};
+
+use crate::group::Name;
+use crate::member::cause;
+
+/// One of both, by name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Tasks.
+    Tasks(Name),
+    /// Tasks of all cgroups that are not told apart.
+    Other,
+    /// What is no task, as in JSON.
+    Cause(&'static str),
+}
+
+impl Side {
+    /// As it is shown. Parentheses say what is no name.
+    pub fn label(&self) -> &str {
+        match self {
+            Side::Tasks(Name::Unknown) => "(unknown)",
+            Side::Tasks(name) => name.label(),
+            Side::Other => "(other cgroups)",
+            Side::Cause("idle") => "(idle CPU)",
+            Side::Cause("quota") => "(quota)",
+            Side::Cause("interrupts") => "(interrupts)",
+            Side::Cause(_) => "(hypervisor)",
+        }
+    }
+}
+
+/// How long one made another wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPair {
+    /// Who had the CPU, or why nobody had it.
+    pub by: Side,
+    /// Who waited.
+    pub of: Side,
+    /// How long, in nanoseconds.
+    pub ns: u64,
+}
+
+/// Pairs by the names that cgroups have, the longest first. `dimension`: one that the cgroup tells.
+pub fn by_name(pairs: &WaitPairs, dimension: Dimension, named: &Named) -> Vec<NamedPair> {
+    let mut sums: BTreeMap<(Side, Side), u64> = BTreeMap::new();
+    for pair in pairs.iter() {
+        let sides = (side(pair.by, dimension, named), side(pair.of, dimension, named));
+        let sum_ns = sums.entry(sides).or_default();
+        *sum_ns = sum_ns.saturating_add(pair.ns);
+    }
+    let mut all: Vec<NamedPair> = sums.into_iter().map(|((by, of), ns)| NamedPair { by, of, ns }).collect();
+    all.sort_by_key(|pair| std::cmp::Reverse(pair.ns));
+    all
+}
+
+fn side(party: Party, dimension: Dimension, named: &Named) -> Side {
+    let Party::Cgroup(ids) = party else { return cause(party).map_or(Side::Other, Side::Cause) };
+    let by_path = || named.cgroup(&ids).map_or(Name::Unknown, |names| Name::of(&names.path));
+    let by_key = |key: NameKey| match named.group_of_cgroup(&ids, key) {
+        Grouped::Name(name) => Name::of(&name),
+        Grouped::None => Name::Without(key.name()),
+        Grouped::Unknown => Name::Unknown,
+    };
+    Side::Tasks(match dimension {
+        Dimension::Unit => by_key(NameKey::Unit),
+        Dimension::Container => by_key(NameKey::Container),
+        Dimension::Pod => by_key(NameKey::Pod),
+        Dimension::Image => by_key(NameKey::Image),
+        _ => by_path(),
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use cpuledger_model::framing::CgroupNames;
+    use cpuledger_model::pairs::WaitPair;
+
+    use super::*;
+
+    /// Two units, one of which has two cgroups, and a cgroup without a name.
+    pub(crate) fn example() -> (WaitPairs, Named) {
+        let paths = [
+            (1, "/system.slice/web.service/a"),
+            (2, "/system.slice/web.service/b"),
+            (3, "/system.slice/backup.service"),
+        ];
+        let names = paths.map(|(id, path)| ((Some(id), Some(0)), CgroupNames::of_path(path.as_bytes())));
+        let cgroup = |id| Party::Cgroup((Some(id), Some(0)));
+        let pairs = [
+            (cgroup(3), cgroup(1), 300_000_000),
+            (cgroup(3), cgroup(2), 12_000_000),
+            (cgroup(1), cgroup(3), 5_000_000),
+            (cgroup(9), cgroup(1), 2_000_000),
+            (Party::Other, cgroup(1), 1_000_000),
+            (Party::Idle, cgroup(1), 40_000),
+            (Party::Interrupts, cgroup(3), 700_000),
+        ];
+        let pairs = pairs.map(|(by, of, ns)| WaitPair { by, of, ns });
+        (WaitPairs::of(pairs), Named::of(names.into_iter().collect()))
+    }
+
+    #[test]
+    fn cgroups_of_a_unit_are_one() {
+        let (pairs, named) = example();
+        let told = by_name(&pairs, Dimension::Unit, &named);
+        let told: Vec<_> = told.iter().map(|pair| (pair.by.label(), pair.of.label(), pair.ns)).collect();
+        assert_eq!(
+            told,
+            [
+                ("backup.service", "web.service", 312_000_000),
+                ("web.service", "backup.service", 5_000_000),
+                ("(unknown)", "web.service", 2_000_000),
+                ("(other cgroups)", "web.service", 1_000_000),
+                ("(interrupts)", "backup.service", 700_000),
+                ("(idle CPU)", "web.service", 40_000),
+            ]
+        );
+        assert_eq!(by_name(&pairs, Dimension::Cgroup, &named)[0].of.label(), "/system.slice/web.service/a");
+        let all: u64 = by_name(&pairs, Dimension::Pod, &named).iter().map(|pair| pair.ns).sum();
+        assert_eq!(all, pairs.sum_ns());
+    }
+}
