@@ -94,6 +94,59 @@ impl SignedCells<'_> {
     }
 }
 
+/// The numbers of a column, for a copy of all rows: see [`Table::numbers`].
+#[derive(Debug, Clone, Copy)]
+pub enum Numbers<'a> {
+    /// All rows have this one; `None`: it is absent in all.
+    Same(Option<i64>),
+    /// Each row has its own.
+    Each(EachNumber<'a>),
+}
+
+impl<'a> Numbers<'a> {
+    /// That of each of so many rows.
+    pub fn iter(self, rows: usize) -> impl Iterator<Item = Option<i64>> + use<'a> {
+        (0..rows).map(move |row| match self {
+            Numbers::Same(number) => number,
+            Numbers::Each(each) => each.get(row),
+        })
+    }
+}
+
+/// A number or nothing for each row.
+#[derive(Debug, Clone, Copy)]
+pub struct EachNumber<'a> {
+    raw: &'a [u64],
+    is_signed: bool,
+}
+
+impl EachNumber<'_> {
+    fn get(&self, row: usize) -> Option<i64> {
+        let raw = Some(self.raw[row]).filter(|raw| *raw != ABSENT);
+        raw.map(|raw| if self.is_signed { signed_of_raw(raw) } else { saturated(raw) })
+    }
+
+    /// Appends the number of each row, and any number where it is absent. Returns whether it is in one.
+    pub fn append_to(&self, numbers: &mut Vec<i64>) -> bool {
+        if self.is_signed {
+            numbers.extend(self.raw.iter().map(|&raw| signed_of_raw(raw)));
+        } else {
+            numbers.extend(self.raw.iter().map(|&raw| saturated(raw)));
+        }
+        self.raw.iter().fold(false, |any, &raw| any | (raw == ABSENT))
+    }
+
+    /// Of each row, whether it has a number.
+    pub fn are_known(&self) -> impl ExactSizeIterator<Item = bool> {
+        self.raw.iter().map(|&raw| raw != ABSENT)
+    }
+}
+
+/// No figure of a machine is larger.
+fn saturated(raw: u64) -> i64 {
+    raw.min(i64::MAX.cast_unsigned()).cast_signed()
+}
+
 /// The values of a column that is made row by row. [`Table::take`] puts them into a table without a copy. Which of the two ways of adding a
 /// value is right is told by the kind of the column.
 ///
@@ -282,6 +335,16 @@ impl Table {
     pub fn signed_cells(&self, column: Column) -> SignedCells<'_> {
         assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
         SignedCells(self.raw_cells(column))
+    }
+
+    /// The numbers of a column, or those of its texts. Greater ones become `i64::MAX`.
+    pub fn numbers(&self, column: Column) -> Numbers<'_> {
+        let (values, is_signed) = (self.values(column), column.kind() == Kind::Signed);
+        if !values.each.is_empty() {
+            return Numbers::Each(EachNumber { raw: &values.each, is_signed });
+        }
+        let constant = Some(values.constant).filter(|raw| *raw != ABSENT);
+        Numbers::Same(constant.map(|raw| if is_signed { signed_of_raw(raw) } else { saturated(raw) }))
     }
 
     fn raw_cells(&self, column: Column) -> Cells<'_> {
