@@ -116,7 +116,7 @@ impl ServiceLedger {
     }
 
     /// The same for a library, of the service at that socket: no thread is ever started. [`ServiceLedger::wait_for_frame`] waits for the ring itself, and
-    /// returns after 100 ms, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
+    /// returns when a frame is late, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
     ///
     /// # Errors
     /// As [`ServiceLedger::open`].

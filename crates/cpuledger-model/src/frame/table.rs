@@ -28,6 +28,9 @@ pub(crate) struct Values {
     pub(crate) each: Vec<u64>,
 }
 
+/// Of a column without values.
+static NOTHING: Values = Values { constant: ABSENT, each: Vec::new() };
+
 impl Default for Values {
     fn default() -> Values {
         Values { constant: ABSENT, each: Vec::new() }
@@ -179,7 +182,7 @@ impl NewColumn {
 #[derive(Clone)]
 pub struct Table {
     rows: usize,
-    /// By the place of the column.
+    /// By the place of the column; empty where none has values.
     columns: Vec<Values>,
     /// A bit for each column that may have values, so that a table with few of them is soon cleared.
     touched: [u64; COLUMNS.div_ceil(64)],
@@ -187,7 +190,7 @@ pub struct Table {
 
 impl Default for Table {
     fn default() -> Table {
-        Table { rows: 0, columns: vec![Values::default(); COLUMNS], touched: [0; COLUMNS.div_ceil(64)] }
+        Table { rows: 0, columns: Vec::new(), touched: [0; COLUMNS.div_ceil(64)] }
     }
 }
 
@@ -411,12 +414,15 @@ impl Table {
 
     #[inline]
     pub(crate) fn values(&self, column: Column) -> &Values {
-        &self.columns[column.index()]
+        self.columns.get(column.index()).unwrap_or(&NOTHING)
     }
 
     pub(crate) fn values_mut(&mut self, column: Column) -> &mut Values {
         let index = column.index();
         self.touched[index / 64] |= 1 << (index % 64);
+        if self.columns.is_empty() {
+            self.columns.resize_with(COLUMNS, Values::default);
+        }
         &mut self.columns[index]
     }
 }
