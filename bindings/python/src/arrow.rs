@@ -53,7 +53,7 @@ fn data_type(kind: Kind) -> DataType {
 /// A column that is being made.
 enum Builder {
     Number(NumberRun),
-    Text(TextRun),
+    Text(Box<TextRun>),
     Flag(BooleanBuilder),
 }
 
@@ -61,7 +61,7 @@ impl Builder {
     fn new(kind: Kind, rows: usize) -> Builder {
         match kind {
             Kind::Number => Builder::Number(NumberRun::new(rows)),
-            Kind::Text => Builder::Text(TextRun::new(rows)),
+            Kind::Text => Builder::Text(Box::new(TextRun::new(rows))),
             Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
         }
     }
