@@ -418,6 +418,8 @@ pub const LAYERS: &[Layers] = &[
             "error",
             "columns",
             "books",
+            "found",
+            "run",
             "row",
             "arrow",
             "table",
