@@ -1,27 +1,40 @@
 //! Rows as record batches, and these as a stream of the Arrow C data interface: other libraries take them over without a copy.
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringViewBuilder};
+use arrow_array::builder::BooleanBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchOptions};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use cpuledger_model::field::Value;
+use cpuledger_model::field::{Field as TaskField, FieldSet, Value};
+use cpuledger_model::frame::{Cells, Frame, Numbers};
+use cpuledger_model::framing::CgroupIds;
+use cpuledger_model::task::Task;
+use cpuledger_names::named::NameKey;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use rustc_hash::FxHashMap;
 
-use crate::books::{Books, Cell, printable};
+use crate::books::{Books, Cell};
 use crate::columns::{Column, Kind, Section};
+use crate::found::{Found, find};
+use crate::run::{NumberRun, TextRun, batches_of};
 
-/// Most rows of a batch: of short intervals, many are in one.
-const MOST_ROWS: usize = 65_536;
-
-/// Rows that are read column by column at a time: they stay in a cache meanwhile.
+/// Rows that are read column by column at a time, where there is no frame: they stay in a cache meanwhile.
 const BLOCK: usize = 256;
+
+/// Columns that a thread makes at a time.
+const GROUP: usize = 4;
+
+/// From so many values on, other threads help.
+const MANY_VALUES: usize = 1 << 20;
+
+/// Most threads that make one table.
+const MOST_THREADS: usize = 4;
 
 /// The schema of a table. Any value may be absent: what a source cannot tell is not 0.
 pub(crate) fn schema(columns: &[&'static Column]) -> SchemaRef {
@@ -37,54 +50,195 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
+/// A column that is being made.
 enum Builder {
-    Number(PrimitiveBuilder<Int64Type>),
-    Text(StringViewBuilder),
+    Number(NumberRun),
+    Text(Box<TextRun>),
     Flag(BooleanBuilder),
 }
 
 impl Builder {
     fn new(kind: Kind, rows: usize) -> Builder {
         match kind {
-            Kind::Number => Builder::Number(PrimitiveBuilder::with_capacity(rows)),
-            Kind::Text => Builder::Text(StringViewBuilder::with_capacity(rows).with_deduplicate_strings()),
+            Kind::Number => Builder::Number(NumberRun::new(rows)),
+            Kind::Text => Builder::Text(Box::new(TextRun::new(rows))),
             Kind::Flag => Builder::Flag(BooleanBuilder::with_capacity(rows)),
         }
     }
 
+    /// Appends the values of all rows of a part. Returns whether they are with the rows alone: then nothing was appended.
+    fn is_in_rows(&mut self, books: &Books, section: Section, column: &Column) -> bool {
+        let rows = books.len(section).unwrap_or(0);
+        match (self, find(books, section, column)) {
+            (Builder::Number(run), Found::Numbers(Numbers::Same(number))) => run.append_same(number, rows),
+            (Builder::Number(run), Found::Numbers(Numbers::Each(each))) => {
+                run.append_each(|values| each.append_to(values), || each.are_known());
+            }
+            (Builder::Number(run), Found::Shares(shares, key)) => shares.each(key, |share| run.push(share)),
+            (Builder::Text(run), Found::Texts(frame, numbers)) => append_texts(run, frame, numbers, rows),
+            (Builder::Text(run), Found::Letters(letters)) => append_letters(run, letters, rows),
+            (Builder::Text(run), Found::Names(name, ids)) => append_names(run, books, name, ids, rows),
+            _ => return true,
+        }
+        false
+    }
+
     fn add(&mut self, cell: Cell<'_>) {
         match (self, cell) {
-            (Builder::Number(builder), Cell::Value(Value::Unsigned(number))) => {
-                // No figure of a machine is larger.
-                builder.append_value(i64::try_from(number).unwrap_or(i64::MAX));
+            // No figure of a machine is larger.
+            (Builder::Number(run), Cell::Value(Value::Unsigned(number))) => {
+                run.push(Some(i64::try_from(number).unwrap_or(i64::MAX)));
             }
-            (Builder::Number(builder), Cell::Value(Value::Signed(number))) => builder.append_value(number),
-            (Builder::Number(builder), _) => builder.append_null(),
-            (Builder::Text(builder), Cell::Value(Value::Letter(letter))) => {
-                builder.append_value(printable(&[letter]));
+            (Builder::Number(run), Cell::Value(Value::Signed(number))) => run.push(Some(number)),
+            (Builder::Number(run), _) => run.push(None),
+            (Builder::Text(run), Cell::Value(Value::Letter(letter))) => {
+                let number = run.number(&[letter]);
+                run.push(Some(number));
             }
-            (Builder::Text(builder), Cell::Value(Value::Bytes(bytes))) => {
-                builder.append_value(printable(bytes))
+            (Builder::Text(run), Cell::Value(Value::Bytes(bytes))) => {
+                let number = run.number(bytes);
+                run.push(Some(number));
             }
-            (Builder::Text(builder), _) => builder.append_null(),
+            (Builder::Text(run), _) => run.push(None),
             (Builder::Flag(builder), Cell::Flag(flag)) => builder.append_option(flag),
             (Builder::Flag(builder), Cell::Value(_)) => builder.append_null(),
         }
     }
 
-    fn finish(self) -> ArrayRef {
-        match self {
-            Builder::Number(mut builder) => Arc::new(builder.finish()),
-            Builder::Text(mut builder) => Arc::new(builder.finish()),
-            Builder::Flag(mut builder) => Arc::new(builder.finish()),
-        }
+    /// An array for each batch.
+    fn arrays(self, rows: usize) -> Result<Vec<ArrayRef>, ArrowError> {
+        Ok(match self {
+            Builder::Number(run) => run.arrays(),
+            Builder::Text(run) => run.arrays()?,
+            Builder::Flag(mut builder) => {
+                let whole: ArrayRef = Arc::new(builder.finish());
+                batches_of(rows).map(|(begin, rows)| whole.slice(begin, rows)).collect()
+            }
+        })
     }
 }
 
-/// Rows of one interval.
-struct Part<'a> {
-    books: &'a Books,
-    rows: Range<usize>,
+/// Appends the text of each row that its value leads to. It is found once for each value; neighbours often have the same.
+fn append_found<Of: std::hash::Hash + Eq + Copy>(
+    run: &mut TextRun,
+    rows: usize,
+    value: impl Fn(usize) -> Option<Of>,
+    mut find: impl FnMut(&mut TextRun, Of) -> Option<u32>,
+) {
+    let mut known: FxHashMap<Of, Option<u32>> = FxHashMap::default();
+    let mut last: (Option<Of>, Option<u32>) = (None, None);
+    for row in 0..rows {
+        let of = value(row);
+        if of != last.0 {
+            let number = of.and_then(|of| *known.entry(of).or_insert_with(|| find(run, of)));
+            last = (of, number);
+        }
+        run.push(last.1);
+    }
+}
+
+fn append_texts(run: &mut TextRun, frame: &Frame, texts: Cells<'_>, rows: usize) {
+    let find = |run: &mut TextRun, text| frame.text(text).map(|text| run.number(text));
+    append_found(run, rows, |row| texts.get(row), find);
+}
+
+fn append_letters(run: &mut TextRun, letters: Cells<'_>, rows: usize) {
+    let find = |run: &mut TextRun, letter| u8::try_from(letter).ok().map(|letter| run.number(&[letter]));
+    append_found(run, rows, |row| letters.get(row), find);
+}
+
+/// The names of cgroups: their numbers alone decide them.
+fn append_names(
+    run: &mut TextRun,
+    books: &Books,
+    name: NameKey,
+    [id, v1_cpu_id]: [Cells<'_>; 2],
+    rows: usize,
+) {
+    let named = books.named();
+    let find =
+        |run: &mut TextRun, ids| named.name_by_cgroup(&in_cgroup(ids), name).map(|name| run.number(name));
+    append_found(run, rows, |row| Some((id.get(row), v1_cpu_id.get(row))), find);
+}
+
+/// A task in a cgroup, of which nothing else is known.
+fn in_cgroup((id, v1_cpu_id): CgroupIds) -> Task {
+    let mut task = Task::default();
+    if let Some(id) = id {
+        (task.cgroup_id, task.known) = (id, FieldSet::of(&[TaskField::CgroupId]));
+    }
+    if let Some(id) = v1_cpu_id {
+        task.cgroup_v1_cpu_id = id;
+        task.known = task.known.union(FieldSet::of(&[TaskField::CgroupV1CpuId]));
+    }
+    task
+}
+
+/// The rows of some columns: of each, an array for each batch.
+fn made(
+    parts: &[Arc<Books>],
+    section: Section,
+    columns: &[&'static Column],
+    rows: usize,
+) -> Result<Vec<Vec<ArrayRef>>, ArrowError> {
+    let mut builders: Vec<Builder> = columns.iter().map(|column| Builder::new(column.kind, rows)).collect();
+    for books in parts {
+        let mut in_rows: Vec<(&Column, &mut Builder)> = Vec::new();
+        for (column, builder) in columns.iter().zip(&mut builders) {
+            if builder.is_in_rows(books, section, column) {
+                in_rows.push((column, builder));
+            }
+        }
+        let rows = if in_rows.is_empty() { 0 } else { books.len(section).unwrap_or(0) };
+        for start in (0..rows).step_by(BLOCK) {
+            for (column, builder) in &mut in_rows {
+                (start..rows.min(start + BLOCK))
+                    .for_each(|row| builder.add(books.cell(section, row, column)));
+            }
+        }
+    }
+    builders.into_iter().map(|builder| builder.arrays(rows)).collect()
+}
+
+/// The same, by several threads where that pays.
+fn made_together(
+    parts: &[Arc<Books>],
+    section: Section,
+    columns: &[&'static Column],
+    rows: usize,
+) -> Result<Vec<Vec<ArrayRef>>, ArrowError> {
+    let helpers = match rows.saturating_mul(columns.len()) {
+        ..MANY_VALUES => 0,
+        _ => thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS) - 1,
+    };
+    if helpers == 0 {
+        return made(parts, section, columns, rows);
+    }
+    let groups: Vec<&[&'static Column]> = columns.chunks(GROUP).collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(groups.len()));
+    let work = || {
+        while let Some((number, group)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|number| Some((number, *groups.get(number)?)))
+        {
+            let arrays = made(parts, section, group, rows);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((number, arrays));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..helpers {
+            // Where there is no thread to be had, this one does it all.
+            let _ = thread::Builder::new().name("arrow".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(number, _)| *number);
+    let mut all = Vec::with_capacity(columns.len());
+    for (_, arrays) in done {
+        all.extend(arrays?);
+    }
+    Ok(all)
 }
 
 /// The batches of a table: rows of its parts, in their order.
@@ -94,49 +248,15 @@ pub(crate) fn batches(
     columns: &[&'static Column],
 ) -> Result<Vec<RecordBatch>, ArrowError> {
     let schema = schema(columns);
-    let mut batches = Vec::new();
-    let mut pending: Vec<Part<'_>> = Vec::new();
-    let mut pending_rows = 0;
-    for books in parts {
-        let mut next = 0;
-        let len = books.len(section).unwrap_or(0);
-        while next < len {
-            let end = len.min(next + MOST_ROWS - pending_rows);
-            pending.push(Part { books, rows: next..end });
-            pending_rows += end - next;
-            next = end;
-            if pending_rows == MOST_ROWS {
-                batches.push(batch(&pending, pending_rows, section, columns, &schema)?);
-                pending.clear();
-                pending_rows = 0;
-            }
-        }
-    }
-    if pending_rows > 0 {
-        batches.push(batch(&pending, pending_rows, section, columns, &schema)?);
-    }
-    Ok(batches)
-}
-
-fn batch(
-    parts: &[Part<'_>],
-    rows: usize,
-    section: Section,
-    columns: &[&'static Column],
-    schema: &SchemaRef,
-) -> Result<RecordBatch, ArrowError> {
-    let mut builders: Vec<Builder> = columns.iter().map(|column| Builder::new(column.kind, rows)).collect();
-    for Part { books, rows } in parts {
-        for start in rows.clone().step_by(BLOCK) {
-            let block = start..rows.end.min(start + BLOCK);
-            for (column, builder) in columns.iter().zip(&mut builders) {
-                block.clone().for_each(|row| builder.add(books.cell(section, row, column)));
-            }
-        }
-    }
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
-    let arrays = builders.into_iter().map(Builder::finish).collect();
-    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+    let rows = parts.iter().map(|books| books.len(section).unwrap_or(0)).sum();
+    let mut columns: Vec<_> =
+        made_together(parts, section, columns, rows)?.into_iter().map(Vec::into_iter).collect();
+    let batch = |(_, rows)| {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
+        RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
+    };
+    batches_of(rows).map(batch).collect()
 }
 
 /// A capsule with a stream of these batches.

@@ -1,10 +1,12 @@
 //! What tables and rows show: an interval or a listing, which they share.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
+use cpuledger_client::balance;
 use cpuledger_model::field::Value;
-use cpuledger_model::framing::{CgroupIds, CgroupNames, RowUnit};
+use cpuledger_model::frame::{self, Frame};
+use cpuledger_model::framing::{self, CgroupIds, CgroupNames, RowUnit};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::Task;
@@ -17,7 +19,12 @@ use crate::columns::{Column, Origin, Section};
 /// An interval or a listing.
 #[derive(Debug)]
 pub(crate) enum Rows {
-    Interval(Box<Interval>),
+    Interval {
+        /// Without rows, if it has a frame: they are in that.
+        totals: Box<Interval>,
+        /// With rows, which are made when they are first wanted.
+        whole: OnceLock<Box<Interval>>,
+    },
     Listing(Snapshot),
 }
 
@@ -59,8 +66,7 @@ impl Books {
         boot_id: Option<String>,
         end_realtime_ns: Option<u64>,
     ) -> Books {
-        let rows = Rows::Interval(Box::new(interval));
-        Books { rows, boot_id, end_realtime_ns, shows_all: None, named: OnceLock::new() }
+        Books { rows: rows(interval), boot_id, end_realtime_ns, shows_all: None, named: OnceLock::new() }
     }
 
     /// Of a recorded interval, with the names that were recorded.
@@ -72,8 +78,8 @@ impl Books {
         units: &[RowUnit],
     ) -> Books {
         let named = OnceLock::from(Named::recorded(cgroups, units));
-        let rows = Rows::Interval(Box::new(interval));
-        Books { rows, boot_id, end_realtime_ns: Some(end_realtime_ns), shows_all: None, named }
+        let end_realtime_ns = Some(end_realtime_ns);
+        Books { rows: rows(interval), boot_id, end_realtime_ns, shows_all: None, named }
     }
 
     /// Of a listing.
@@ -83,33 +89,54 @@ impl Books {
         Books { rows, boot_id: None, end_realtime_ns: None, shows_all, named }
     }
 
-    /// The interval; `None`: it is a listing.
+    /// The interval, perhaps without its rows; `None`: it is a listing.
     pub(crate) fn interval(&self) -> Option<&Interval> {
         match &self.rows {
-            Rows::Interval(interval) => Some(interval),
+            Rows::Interval { totals, .. } => Some(totals),
             Rows::Listing(_) => None,
         }
+    }
+
+    /// The interval with its rows; `None`: it is a listing.
+    pub(crate) fn whole(&self) -> Option<&Interval> {
+        match &self.rows {
+            Rows::Interval { totals, whole } => Some(match &totals.frame {
+                Some(frame) => whole.get_or_init(|| Box::new(with_rows(totals, frame))),
+                None => totals,
+            }),
+            Rows::Listing(_) => None,
+        }
+    }
+
+    /// What the rows of an interval are read from: the same column by column. `None`: there are rows only.
+    pub(crate) fn frame(&self) -> Option<&Frame> {
+        self.interval()?.frame.as_deref()
     }
 
     /// Begin and end, CLOCK_MONOTONIC.
     pub(crate) fn times_ns(&self) -> [u64; 2] {
         match &self.rows {
-            Rows::Interval(interval) => [interval.start_ns, interval.end_ns],
+            Rows::Interval { totals, .. } => [totals.start_ns, totals.end_ns],
             Rows::Listing(snapshot) => [snapshot.begin_ns, snapshot.end_ns],
         }
     }
 
     /// Number of rows. `None`: the source does not know such rows.
     pub(crate) fn len(&self, section: Section) -> Option<usize> {
-        match (&self.rows, section) {
-            (Rows::Interval(interval), Section::Processes) => Some(interval.processes.len()),
-            (Rows::Interval(interval), Section::Tasks) => Some(interval.tasks.len()),
-            (Rows::Interval(interval), Section::Exited) => interval.exited.as_ref().map(Vec::len),
-            (Rows::Interval(interval), Section::Blocked) => interval.blocked.as_ref().map(Vec::len),
-            (Rows::Listing(snapshot), Section::ListedProcesses) => Some(snapshot.processes.len()),
-            (Rows::Listing(snapshot), Section::ListedTasks) => Some(snapshot.tasks.len()),
-            _ => None,
-        }
+        let interval = match (&self.rows, section) {
+            (Rows::Interval { totals, .. }, _) => totals,
+            (Rows::Listing(snapshot), Section::ListedProcesses) => return Some(snapshot.processes.len()),
+            (Rows::Listing(snapshot), Section::ListedTasks) => return Some(snapshot.tasks.len()),
+            (Rows::Listing(_), _) => return None,
+        };
+        let (in_frame, len) = match section {
+            Section::Processes => (frame::Section::Processes, Some(interval.processes.len())),
+            Section::Tasks => (frame::Section::Tasks, Some(interval.tasks.len())),
+            Section::Exited => (frame::Section::Exited, interval.exited.as_ref().map(Vec::len)),
+            Section::Blocked => (frame::Section::Blocked, interval.blocked.as_ref().map(Vec::len)),
+            Section::ListedProcesses | Section::ListedTasks => return None,
+        };
+        len.map(|len| interval.frame.as_ref().map_or(len, |frame| frame.table(in_frame).len()))
     }
 
     /// A value of a row.
@@ -118,9 +145,9 @@ impl Books {
             Origin::Start => Value::Unsigned(self.times_ns()[0]),
             Origin::End => Value::Unsigned(self.times_ns()[1]),
             Origin::Name(name) => self.name(section, row, name),
-            origin => match &self.rows {
-                Rows::Interval(interval) => return of_interval(interval, section, row, origin),
-                Rows::Listing(_) => match (self.task(section, row), origin) {
+            origin => match self.whole() {
+                Some(interval) => return of_interval(interval, section, row, origin),
+                None => match (self.task(section, row), origin) {
                     (Some(task), Origin::Field(field)) => field.value(task),
                     _ => Value::Absent,
                 },
@@ -131,8 +158,8 @@ impl Books {
 
     fn task(&self, section: Section, row: usize) -> Option<&Task> {
         match (&self.rows, section) {
-            (Rows::Interval(interval), Section::Processes) => Some(&interval.processes.get(row)?.task),
-            (Rows::Interval(interval), Section::Tasks) => Some(&interval.tasks.get(row)?.task),
+            (Rows::Interval { .. }, Section::Processes) => Some(&self.whole()?.processes.get(row)?.task),
+            (Rows::Interval { .. }, Section::Tasks) => Some(&self.whole()?.tasks.get(row)?.task),
             (Rows::Listing(snapshot), Section::ListedProcesses) => snapshot.processes.get(row),
             (Rows::Listing(snapshot), Section::ListedTasks) => snapshot.tasks.get(row),
             _ => None,
@@ -141,7 +168,7 @@ impl Books {
 
     fn name(&self, section: Section, row: usize, name: NameKey) -> Value<'_> {
         let named = self.named();
-        let found = match (section, self.interval()) {
+        let found = match (section, self.whole()) {
             (Section::Exited, Some(Interval { exited: Some(exited), .. })) => {
                 exited.get(row).and_then(|exited| named.name_by_cgroup(&exited_row(exited).task, name))
             }
@@ -155,15 +182,30 @@ impl Books {
         self.named.get_or_init(|| {
             let mut namer = NAMER.lock().unwrap_or_else(PoisonError::into_inner);
             namer.begin();
-            match &self.rows {
-                Rows::Interval(interval) => namer.learn_interval(interval),
-                Rows::Listing(snapshot) => {
+            match (&self.rows, self.whole()) {
+                (_, Some(interval)) => namer.learn_interval(interval),
+                (Rows::Interval { .. }, None) => {}
+                (Rows::Listing(snapshot), None) => {
                     snapshot.processes.iter().chain(&snapshot.tasks).for_each(|task| namer.learn(task));
                 }
             }
             namer.named()
         })
     }
+}
+
+fn rows(interval: Interval) -> Rows {
+    Rows::Interval { totals: Box::new(interval), whole: OnceLock::new() }
+}
+
+/// The interval with the rows of its frame.
+fn with_rows(totals: &Interval, frame: &Arc<Frame>) -> Interval {
+    let mut whole = Interval::default();
+    let read = framing::read(frame, &mut whole);
+    debug_assert!(read.is_ok(), "{read:?}: it was checked when the interval was read");
+    (whole.frame, whole.is_replayed) = (Some(Arc::clone(frame)), totals.is_replayed);
+    balance::check(&whole);
+    whole
 }
 
 fn of_interval(interval: &Interval, section: Section, row: usize, origin: Origin) -> Cell<'_> {

@@ -102,6 +102,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// Whether it has numbers of cgroups, which may be any: others are less than 2^62.
+    pub(crate) fn is_of_cgroup(&self) -> bool {
+        matches!(self.origin, Origin::Key(Key::Field(Field::CgroupId | Field::CgroupV1CpuId)))
+    }
+
     /// One sentence; empty where docs/json.md alone has one.
     pub(crate) fn help(&self) -> &'static str {
         match self.origin {

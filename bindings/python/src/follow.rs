@@ -16,8 +16,9 @@ use crate::books::Books;
 use crate::error::of_service;
 use crate::interval::Interval;
 
-/// How often `close` is looked for meanwhile. A signal, such as that of Ctrl-C, ends a wait at once.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often `close` is looked for meanwhile: once in an interval that is a little late, within these. A signal, such as that of Ctrl-C, ends a wait at
+/// once.
+const LOOK: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1_500)];
 
 /// The shortest and the longest interval that can be asked for, in seconds.
 const SHORTEST_S: f64 = 0.001;
@@ -31,6 +32,7 @@ pub(crate) struct Intervals {
     /// As the client said last: another thread may have it.
     ended: Mutex<Option<String>>,
     is_closed: AtomicBool,
+    look: Duration,
 }
 
 /// Where the service is: the socket that was named, or that of the environment.
@@ -49,11 +51,13 @@ impl Intervals {
         }
         let socket = self::socket(socket);
         let open = || Client::service_at(&socket, Duration::from_secs_f64(length));
-        let client = py.detach(open).map_err(of_service)?;
+        let mut client = py.detach(open).map_err(of_service)?;
+        client.leave_out_rows();
         Ok(Intervals {
             client: Mutex::new(client),
             ended: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            look: Duration::from_secs_f64(length * 1.25).clamp(LOOK[0], LOOK[1]),
         })
     }
 
@@ -67,7 +71,7 @@ impl Intervals {
             if self.is_closed.load(Ordering::Acquire) {
                 return Ok(None);
             }
-            if let Some(interval) = py.detach(|| self.next_within(LOOK))? {
+            if let Some(interval) = py.detach(|| self.next_within(self.look))? {
                 return Ok(Some(interval));
             }
         }

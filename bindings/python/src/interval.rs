@@ -30,7 +30,7 @@ fn members() -> impl Iterator<Item = &'static Member<interval::Interval>> {
 impl Interval {
     /// Of these books; `None`: they are a listing.
     pub(crate) fn new(books: Books) -> Option<Interval> {
-        matches!(books.rows, Rows::Interval(_)).then(|| Interval { books: Arc::new(books) })
+        matches!(books.rows, Rows::Interval { .. }).then(|| Interval { books: Arc::new(books) })
     }
 
     pub(crate) fn books(&self) -> &Arc<Books> {
@@ -39,13 +39,17 @@ impl Interval {
 
     fn interval(&self) -> &interval::Interval {
         match &self.books.rows {
-            Rows::Interval(interval) => interval,
+            Rows::Interval { totals, .. } => totals,
             Rows::Listing(_) => unreachable!("Interval::new takes no listing"),
         }
     }
 
+    fn whole(&self) -> &interval::Interval {
+        self.books.whole().unwrap_or_else(|| self.interval())
+    }
+
     fn line(&self) -> Vec<u8> {
-        let interval = self.interval();
+        let interval = self.whole();
         let all = |rows: usize| (0..rows).collect::<Vec<usize>>();
         let rows = |section| all(self.books.len(section).unwrap_or(0));
         let tasks = rows(Section::Tasks);
@@ -148,7 +152,7 @@ impl Interval {
     /// Tids of tasks that the kernel hides from programs: their rows are from /proc.
     #[getter(from_procfs)]
     fn tids_from_procfs(&self) -> Vec<i32> {
-        self.interval().from_procfs.iter().map(|tid| tid.0).collect()
+        self.whole().from_procfs.iter().map(|tid| tid.0).collect()
     }
 
     /// The processes that ran, or waited for a CPU.
@@ -205,7 +209,7 @@ impl Interval {
             "<Interval of {}: {:.3} s, {} processes, imbalance {} ns>",
             interval.source_name(),
             interval.length_ns() as f64 / 1e9,
-            interval.processes.len(),
+            self.books.len(Section::Processes).unwrap_or(0),
             interval.imbalance_ns().map_or("unknown".to_owned(), |ns| ns.to_string()),
         )
     }

@@ -5,7 +5,8 @@
 //!
 //! - `columns.rs` makes the columns of each table from the keys of JSON (`cpuledger_view`): there is no second list.
 //! - `books.rs` holds an interval or a listing, which tables and rows share.
-//! - `table.rs`, `row.rs` and `arrow.rs` show it as a sequence, as objects, and as a stream of record batches.
+//! - `table.rs`, `row.rs` and `arrow.rs` show it as a sequence, as objects, and as a stream of record batches. `found.rs` says where a column of
+//!   these is found in a frame, and `run.rs` gathers its values.
 //! - `follow.rs` waits for the service, `recording.rs` reads files, `measure.rs` adds up what descends from this process.
 #![deny(unsafe_code)]
 
@@ -14,12 +15,14 @@ mod books;
 mod columns;
 mod error;
 mod follow;
+mod found;
 mod interval;
 mod join;
 mod listing;
 mod measure;
 mod recording;
 mod row;
+mod run;
 mod table;
 
 use pyo3::prelude::*;

@@ -55,6 +55,7 @@ impl Recording {
             let mut replay = Replay::open(&self.path)?;
             replay.set_span(self.span);
             replay.set_length(self.length_ns);
+            replay.leave_out_rows();
             let next = replay.first()?;
             Ok(RecordedIntervals { at: Mutex::new(At { replay, next }) })
         })

@@ -10,6 +10,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 use crate::arrow;
 use crate::books::Books;
 use crate::columns::{Column, Section, TIMES};
+use crate::found::{Found, find};
 use crate::row::{object, value};
 
 /// Rows of one interval, of several, or of a listing. It is a sequence of row objects, and any library that takes Arrow takes it without a copy:
@@ -150,11 +151,19 @@ impl Table {
     /// The values of a column; what is not known is None.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.column_of(name)?;
-        let values = self.parts.iter().flat_map(|books| {
-            let rows = 0..books.len(self.section).unwrap_or(0);
-            rows.map(|row| value(py, books.cell(self.section, row, column)))
-        });
-        PyList::new(py, values.collect::<Vec<_>>())
+        let mut values = Vec::with_capacity(self.rows());
+        for books in &self.parts {
+            let rows = books.len(self.section).unwrap_or(0);
+            match find(books, self.section, column) {
+                Found::Numbers(numbers) if !column.is_of_cgroup() => {
+                    values.extend(
+                        numbers.iter(rows).map(|number| number.into_pyobject(py).map(Bound::into_any)),
+                    );
+                }
+                _ => values.extend((0..rows).map(|row| Ok(value(py, books.cell(self.section, row, column))))),
+            }
+        }
+        PyList::new(py, values.into_iter().collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Each row as a dictionary with the columns of this table.

@@ -82,13 +82,41 @@ def test_a_consumer_keeps_the_memory(interval):
     assert frame.rows() == expected
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_columns_are_those_of_rows(recording, name):
+    intervals = list(cpuledger.read(recording))
+    for one in intervals:
+        if getattr(one, name) is not None:
+            assert pyarrow.table(getattr(one, name)).to_pylist() == one.to_dict()[name]
+    known = [one for one in intervals if getattr(one, name) is not None]
+    together = pyarrow.table(cpuledger.table(known, name)).to_pylist()
+    expected = [
+        {"start_ns": one.start_ns, "end_ns": one.end_ns, **row} for one in known for row in one.to_dict()[name]
+    ]
+    assert together == expected
+    # A value is the same by each way to it.
+    rows = [row.to_dict() for one in known for row in getattr(one, name)]
+    for column in cpuledger.table(known, name).columns[2:]:
+        assert cpuledger.table(known, name).column(column) == [row[column] for row in rows], column
+
+
+def test_rows_of_batches_are_where_they_belong(interval):
+    rows = interval.exited if interval.exited else interval.tasks
+    name = "exited" if interval.exited else "tasks"
+    count = 200_000 // len(rows) + 1
+    table = pyarrow.table(cpuledger.table([interval] * count, name).select("tid", "comm", "uid", "unit"))
+    assert table.slice(65_536 - 5, len(rows)).num_rows == len(rows)
+    expected = [{key: row[key] for key in table.column_names} for row in interval.to_dict()[name]] * count
+    assert table.to_pylist() == expected
+
+
 def test_a_million_rows_are_handed_over_in_50_ms(interval):
     count = 1_000_000 // len(interval.processes) + 1
     table = cpuledger.table([interval] * count, "processes")
     assert len(table) >= 1_000_000
-    begin = time.thread_time()
+    begin, begin_wall = time.process_time(), time.perf_counter()
     table.__arrow_c_stream__()
-    made_s = time.thread_time() - begin
+    made_s, made_wall_s = time.process_time() - begin, time.perf_counter() - begin_wall
     # Nine of ten: the machine may be busy.
     times_s = []
     for _ in range(10):
@@ -97,12 +125,15 @@ def test_a_million_rows_are_handed_over_in_50_ms(interval):
         times_s.append(time.process_time() - begin)
     assert frame.height == len(table)
     assert frame["cpu_ns"].sum() == count * interval.attributed_ns
-    few = table.select("start_ns", "pid", "comm", "cpu_ns")
-    begin = time.process_time()
-    polars.DataFrame(few)
-    few_s = time.process_time() - begin
+    few_s = []
+    for _ in range(5):
+        few = table.select("start_ns", "pid", "comm", "cpu_ns")
+        begin = time.process_time()
+        polars.DataFrame(few)
+        few_s.append(time.process_time() - begin)
     print(
-        f"\n{len(table):,} rows of {len(table.columns)} columns: made in {made_s * 1e3:.0f} ms, handed over in "
-        f"{min(times_s) * 1e3:.1f} ms; 4 columns, made and handed over: {few_s * 1e3:.0f} ms"
+        f"\n{len(table):,} rows of {len(table.columns)} columns: made in {made_s * 1e3:.0f} ms of CPU time, {made_wall_s * 1e3:.0f} ms; handed over in "
+        f"{min(times_s) * 1e3:.1f} ms; 4 columns, made and handed over: {min(few_s) * 1e3:.0f} ms"
     )
     assert min(times_s) <= 0.05
+    assert min(few_s) <= 0.05

@@ -66,6 +66,8 @@ struct OfService {
     ended: Option<Ended>,
     /// Where the last interval has ended.
     end_ns: u64,
+    /// Whether intervals come without rows.
+    is_without_rows: bool,
     /// For listings.
     listing: Option<ServiceListing>,
 }
@@ -102,6 +104,7 @@ impl Client {
             ledger: Some(ServiceLedger::open_without_thread(socket, length_ns)?),
             ended: None,
             end_ns: monotonic_ns(),
+            is_without_rows: false,
             listing: None,
         }))))
     }
@@ -117,6 +120,18 @@ impl Client {
         replay.set_length(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
         let next = replay.first()?;
         Ok(Client::of(Books::Recording(Box::new(OfRecording { replay, next, facts: None }))))
+    }
+
+    /// From now on, intervals come without rows, for a caller that looks at few: those of the service are in [`Interval::frame`], which
+    /// `cpuledger_model::framing::read` makes rows of. It takes each of these frames.
+    pub fn leave_out_rows(&mut self) {
+        match &mut self.books {
+            Books::Service(service) => {
+                service.is_without_rows = true;
+                service.ledger.iter_mut().for_each(ServiceLedger::leave_out_rows);
+            }
+            Books::Recording(recording) => recording.replay.leave_out_rows(),
+        }
     }
 
     fn of(books: Books) -> Client {
@@ -287,6 +302,9 @@ impl OfService {
             return false;
         };
         ledger.begin_at(self.end_ns);
+        if self.is_without_rows {
+            ledger.leave_out_rows();
+        }
         (self.ledger, self.ended) = (Some(ledger), None);
         true
     }

@@ -3,6 +3,7 @@
 //! What was not recorded, or cannot be read any more, is an interval without books.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::EXITS_LIMIT;
@@ -83,6 +84,8 @@ pub struct Replay {
     length_ns: u64,
     /// What is read of it.
     span: Span,
+    /// Whether intervals come without rows.
+    is_without_rows: bool,
 }
 
 /// Neighbours, merged.
@@ -104,7 +107,7 @@ impl Replay {
 
     /// Of an open one.
     pub fn of(recording: Recording) -> Replay {
-        Replay { recording, length_ns: 0, span: Span::ALL }
+        Replay { recording, length_ns: 0, span: Span::ALL, is_without_rows: false }
     }
 
     /// From now on, neighbours are merged to intervals of that length, to half a record; 0: as they were recorded.
@@ -233,6 +236,11 @@ impl Replay {
         Ok(None)
     }
 
+    /// From now on, intervals come without rows, which are in [`Interval::frame`].
+    pub fn leave_out_rows(&mut self) {
+        self.is_without_rows = true;
+    }
+
     /// Reads the interval at a spot. `None`: there is none any more.
     ///
     /// # Errors
@@ -240,10 +248,16 @@ impl Replay {
     pub fn read(&mut self, spot: Spot, into: &mut Interval) -> Result<Option<RecordedFacts>, Error> {
         if spot.is_record {
             if let Some(merged) = self.merged(spot.place)? {
-                framing::read(&merged.frame, into).map_err(not_replayed)?;
+                let told = self.told(spot, &merged);
+                if self.is_without_rows {
+                    framing::read_without_rows(&merged.frame, into).map_err(not_replayed)?;
+                    into.frame = Some(Arc::new(merged.frame));
+                } else {
+                    framing::read(&merged.frame, into).map_err(not_replayed)?;
+                    balance::check(into);
+                }
                 into.is_replayed = true;
-                balance::check(into);
-                return Ok(Some(self.told(spot, &merged)));
+                return Ok(Some(told));
             }
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
             // It is damaged, and so is what comes before that one.

@@ -56,6 +56,28 @@ impl Division {
         add(&mut self.exited_threads_stolen_ns, more.exited_threads_stolen_ns);
         add(&mut self.exited_children_user_ns, more.exited_children_user_ns);
     }
+
+    /// Divides the parts: its own, that of threads that died, and that of the dead that it inherits from. Stolen time is that of the first two
+    /// together, and that of the last.
+    #[inline]
+    pub fn of_parts(
+        &self,
+        [self_ns, exited_threads_ns, exited_children_ns]: [Option<u64>; 3],
+        stolen_ns: Option<u64>,
+        exited_children_stolen_ns: Option<u64>,
+    ) -> [Option<Divided>; 3] {
+        // A merge moves what was told of a thread, which may be more than what its process had left after a balance with the others.
+        let of_threads_ns = self.exited_threads_stolen_ns.map(|ns| ns.min(stolen_ns.unwrap_or(ns)));
+        let own_stolen_ns = stolen_ns.map(|stolen_ns| stolen_ns - of_threads_ns.unwrap_or(0));
+        let divided = |part_ns: Option<u64>, user_ns: Option<u64>, stolen_ns: Option<u64>| {
+            Some(Divided::of(part_ns?, user_ns?, stolen_ns?))
+        };
+        [
+            divided(self_ns, self.self_user_ns, own_stolen_ns),
+            divided(exited_threads_ns, self.exited_threads_user_ns, of_threads_ns),
+            divided(exited_children_ns, self.exited_children_user_ns, exited_children_stolen_ns),
+        ]
+    }
 }
 
 /// A part of CPU time, divided. The three add up to it.
@@ -149,23 +171,8 @@ impl Usage {
 
     /// Its own part of CPU time, that of threads that died, and that of the dead that it inherits from, each divided.
     pub fn divided(&self) -> [Option<Divided>; 3] {
-        let Division {
-            self_user_ns,
-            exited_threads_user_ns,
-            exited_threads_stolen_ns,
-            exited_children_user_ns,
-        } = self.division;
-        // A merge moves what was told of a thread, which may be more than what its process had left after a balance with the others.
-        let of_threads_ns = exited_threads_stolen_ns.map(|ns| ns.min(self.stolen_ns.unwrap_or(ns)));
-        let own_stolen_ns = self.stolen_ns.map(|stolen_ns| stolen_ns - of_threads_ns.unwrap_or(0));
-        let divided = |part_ns: Option<u64>, user_ns: Option<u64>, stolen_ns: Option<u64>| {
-            Some(Divided::of(part_ns?, user_ns?, stolen_ns?))
-        };
-        [
-            divided(self.known_self_ns(), self_user_ns, own_stolen_ns),
-            divided(self.exited_threads_ns, exited_threads_user_ns, of_threads_ns),
-            divided(self.exited_children_ns, exited_children_user_ns, self.exited_children_stolen_ns),
-        ]
+        let parts_ns = [self.known_self_ns(), self.exited_threads_ns, self.exited_children_ns];
+        self.division.of_parts(parts_ns, self.stolen_ns, self.exited_children_stolen_ns)
     }
 
     /// [`Usage::cpu_ns`] where it is known.

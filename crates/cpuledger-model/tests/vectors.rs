@@ -406,6 +406,38 @@ fn frames_decode_as_they_did() {
     assert_eq!(names.len(), made, "a file that no list has: remove it");
 }
 
+/// What is read without rows has rows that can be read, whatever the bytes are.
+#[test]
+fn rows_that_are_read_later_are_checked_before() {
+    let mut files: Vec<Vec<u8>> = good().into_iter().chain(bad()).map(|(_, bytes)| bytes).collect();
+    files.extend(REAL.map(|name| fs::read(folder().join(format!("{name}.frame"))).expect("the bytes")));
+    let (mut taken, mut refused) = (0, 0);
+    for bytes in files {
+        let step = bytes.len().div_ceil(4_000).max(1);
+        for at in (0..bytes.len()).step_by(step) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << (at % 8);
+            let Ok(frame) = Frame::decode(&damaged) else { continue };
+            let (mut whole, mut totals) = (Interval::default(), Interval::default());
+            let with = framing::read(&frame, &mut whole);
+            let without = framing::read_without_rows(&frame, &mut totals);
+            assert_eq!(with.is_ok(), without.is_ok(), "byte {at}: {with:?}, {without:?}");
+            if with.is_err() {
+                refused += 1;
+                continue;
+            }
+            taken += 1;
+            assert_eq!(whole.attributed_ns, totals.attributed_ns);
+            assert_eq!(
+                (whole.exited.is_some(), whole.blocked.is_some()),
+                (totals.exited.is_some(), totals.blocked.is_some())
+            );
+            assert!(totals.processes.is_empty() && totals.tasks.is_empty());
+        }
+    }
+    assert!(taken > 100 && refused > 100, "{taken} taken, {refused} refused");
+}
+
 /// Those of a service are whole: their books balance, and names and numbers are of one user.
 #[test]
 fn the_real_ones_balance() {

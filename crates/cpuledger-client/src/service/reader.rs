@@ -40,8 +40,9 @@ const RESTART: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 /// The name of the process, if it listens itself.
 const OWN_NAME: &[u8] = b"cpuledger";
-/// How long a ring is waited for at once where no thread does.
+/// How long a ring is waited for at once where no thread does: until the next frame is late, within these.
 const LOOK: Duration = Duration::from_millis(500);
+const LONGEST_LOOK: Duration = Duration::from_millis(1_500);
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
@@ -72,6 +73,8 @@ pub struct ServiceLedger {
     follower: Option<Follower>,
     /// Whether no thread is started: the caller waits for the ring itself.
     is_without_thread: bool,
+    /// Whether intervals come without rows.
+    is_without_rows: bool,
     gathering: Gathering,
     wanted_ns: u64,
     /// What the service is asked to keep besides.
@@ -113,7 +116,7 @@ impl ServiceLedger {
     }
 
     /// The same for a library, of the service at that socket: no thread is ever started. [`ServiceLedger::wait_for_frame`] waits for the ring itself, and
-    /// returns after 100 ms, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
+    /// returns when a frame is late, for the end of the service to be seen. What is not taken stays in the ring, as long as that has room.
     ///
     /// # Errors
     /// As [`ServiceLedger::open`].
@@ -124,6 +127,11 @@ impl ServiceLedger {
     /// From now on a thread may wait for the ring, beside [`ServiceLedger::descriptors`].
     pub fn allow_thread(&mut self) {
         self.is_without_thread = false;
+    }
+
+    /// From now on, intervals come without rows, which are in [`Interval::frame`].
+    pub fn leave_out_rows(&mut self) {
+        self.is_without_rows = true;
     }
 
     fn open_with(
@@ -142,6 +150,7 @@ impl ServiceLedger {
             reader: Some(reader),
             follower: None,
             is_without_thread,
+            is_without_rows: false,
             gathering: Gathering::default(),
             wanted_ns,
             accounts,
@@ -338,9 +347,13 @@ impl ServiceLedger {
         // Of however many of the service it was made, here it is one.
         frame.set_figure(Column::INTERVALS, Some(1));
         self.of = Some(Circumstances::of_frame(&frame));
-        framing::read(&frame, into).map_err(ended)?;
+        if self.is_without_rows {
+            framing::read_without_rows(&frame, into).map_err(ended)?;
+        } else {
+            framing::read(&frame, into).map_err(ended)?;
+            balance::check(into);
+        }
         into.frame = Some(Arc::new(frame));
-        balance::check(into);
         Ok(())
     }
 
@@ -460,7 +473,9 @@ impl ServiceLedger {
         match (&self.reader, &self.follower) {
             // Meanwhile nothing is seen of the service. Where it fails, so does reading the ring.
             (Some(reader), _) if self.is_without_thread => {
-                matches!(reader.wait_interruptibly(rest.min(LOOK)), Ok(None))
+                let late = self.heard + Duration::from_nanos(self.frame_ns) + QUIET;
+                let look = late.saturating_duration_since(Instant::now()).clamp(LOOK, LONGEST_LOOK);
+                matches!(reader.wait_interruptibly(rest.min(look)), Ok(None))
             }
             (_, Some(follower)) => {
                 let rest =

@@ -47,4 +47,4 @@ pub use decode::Wanted;
 pub use error::{Error, ErrorKind};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};
 pub use sections::{Frame, Section};
-pub use table::{Cells, NewColumn, SignedCells, Table};
+pub use table::{Cells, EachNumber, NewColumn, Numbers, SignedCells, Table};

@@ -28,6 +28,9 @@ pub(crate) struct Values {
     pub(crate) each: Vec<u64>,
 }
 
+/// Of a column without values.
+static NOTHING: Values = Values { constant: ABSENT, each: Vec::new() };
+
 impl Default for Values {
     fn default() -> Values {
         Values { constant: ABSENT, each: Vec::new() }
@@ -94,6 +97,59 @@ impl SignedCells<'_> {
     }
 }
 
+/// The numbers of a column, for a copy of all rows: see [`Table::numbers`].
+#[derive(Debug, Clone, Copy)]
+pub enum Numbers<'a> {
+    /// All rows have this one; `None`: it is absent in all.
+    Same(Option<i64>),
+    /// Each row has its own.
+    Each(EachNumber<'a>),
+}
+
+impl<'a> Numbers<'a> {
+    /// That of each of so many rows.
+    pub fn iter(self, rows: usize) -> impl Iterator<Item = Option<i64>> + use<'a> {
+        (0..rows).map(move |row| match self {
+            Numbers::Same(number) => number,
+            Numbers::Each(each) => each.get(row),
+        })
+    }
+}
+
+/// A number or nothing for each row.
+#[derive(Debug, Clone, Copy)]
+pub struct EachNumber<'a> {
+    raw: &'a [u64],
+    is_signed: bool,
+}
+
+impl EachNumber<'_> {
+    fn get(&self, row: usize) -> Option<i64> {
+        let raw = Some(self.raw[row]).filter(|raw| *raw != ABSENT);
+        raw.map(|raw| if self.is_signed { signed_of_raw(raw) } else { saturated(raw) })
+    }
+
+    /// Appends the number of each row, and any number where it is absent. Returns whether it is in one.
+    pub fn append_to(&self, numbers: &mut Vec<i64>) -> bool {
+        if self.is_signed {
+            numbers.extend(self.raw.iter().map(|&raw| signed_of_raw(raw)));
+        } else {
+            numbers.extend(self.raw.iter().map(|&raw| saturated(raw)));
+        }
+        self.raw.iter().fold(false, |any, &raw| any | (raw == ABSENT))
+    }
+
+    /// Of each row, whether it has a number.
+    pub fn are_known(&self) -> impl ExactSizeIterator<Item = bool> {
+        self.raw.iter().map(|&raw| raw != ABSENT)
+    }
+}
+
+/// No figure of a machine is larger.
+fn saturated(raw: u64) -> i64 {
+    raw.min(i64::MAX.cast_unsigned()).cast_signed()
+}
+
 /// The values of a column that is made row by row. [`Table::take`] puts them into a table without a copy. Which of the two ways of adding a
 /// value is right is told by the kind of the column.
 ///
@@ -126,7 +182,7 @@ impl NewColumn {
 #[derive(Clone)]
 pub struct Table {
     rows: usize,
-    /// By the place of the column.
+    /// By the place of the column; empty where none has values.
     columns: Vec<Values>,
     /// A bit for each column that may have values, so that a table with few of them is soon cleared.
     touched: [u64; COLUMNS.div_ceil(64)],
@@ -134,7 +190,7 @@ pub struct Table {
 
 impl Default for Table {
     fn default() -> Table {
-        Table { rows: 0, columns: vec![Values::default(); COLUMNS], touched: [0; COLUMNS.div_ceil(64)] }
+        Table { rows: 0, columns: Vec::new(), touched: [0; COLUMNS.div_ceil(64)] }
     }
 }
 
@@ -284,6 +340,16 @@ impl Table {
         SignedCells(self.raw_cells(column))
     }
 
+    /// The numbers of a column, or those of its texts. Greater ones become `i64::MAX`.
+    pub fn numbers(&self, column: Column) -> Numbers<'_> {
+        let (values, is_signed) = (self.values(column), column.kind() == Kind::Signed);
+        if !values.each.is_empty() {
+            return Numbers::Each(EachNumber { raw: &values.each, is_signed });
+        }
+        let constant = Some(values.constant).filter(|raw| *raw != ABSENT);
+        Numbers::Same(constant.map(|raw| if is_signed { signed_of_raw(raw) } else { saturated(raw) }))
+    }
+
     fn raw_cells(&self, column: Column) -> Cells<'_> {
         let values = self.values(column);
         if values.each.is_empty() {
@@ -348,12 +414,15 @@ impl Table {
 
     #[inline]
     pub(crate) fn values(&self, column: Column) -> &Values {
-        &self.columns[column.index()]
+        self.columns.get(column.index()).unwrap_or(&NOTHING)
     }
 
     pub(crate) fn values_mut(&mut self, column: Column) -> &mut Values {
         let index = column.index();
         self.touched[index / 64] |= 1 << (index % 64);
+        if self.columns.is_empty() {
+            self.columns.resize_with(COLUMNS, Values::default);
+        }
         &mut self.columns[index]
     }
 }

@@ -19,6 +19,16 @@ pub(super) trait Figure: Sized {
 
     /// The value of a row; `None`: it is absent.
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Self>, FrameError>;
+
+    /// Checks the values of all rows.
+    fn check(frame: &Frame, section: Section, column: Column) -> Result<(), FrameError> {
+        if Self::IS_ANY {
+            return Ok(());
+        }
+        let rows = frame.table(section).len();
+        let checked = if frame.table(section).is_uniform(column) { rows.min(1) } else { rows };
+        (0..checked).try_for_each(|row| Self::get(frame, section, column, row).map(drop))
+    }
 }
 
 /// A member whose column is made row by row.

@@ -41,6 +41,11 @@ pub(super) fn growth_of(field: Field) -> Column {
     column_of(field).growth().unwrap_or_else(|| panic!("{field:?} is no counter of a frame"))
 }
 
+/// The column with what an interval shows of a field: of a counter its growth, of a gauge its value at the end.
+pub fn column_shown(field: Field) -> Column {
+    if field.info().cumulative { growth_of(field) } else { column_of(field) }
+}
+
 /// A type whose members are columns.
 pub(super) trait Members: Sized {
     /// Puts the columns of all rows; `None`: nothing is known of this one.
@@ -54,6 +59,15 @@ pub(super) trait Members: Sized {
 
 macro_rules! members {
     ($type:ty { $($column:ident $($member:ident).+;)* }) => {
+        impl $type {
+            /// Checks that the values of all rows are those of its members.
+            #[allow(dead_code)] // what has no numbers that may be too large is not checked
+            pub(super) fn check(frame: &Frame, section: Section) -> Result<(), FrameError> {
+                $(check_column(|of: &Self| of.$($member).+, frame, section, Column::$column)?;)*
+                Ok(())
+            }
+        }
+
         impl Members for $type {
             fn write<'a>(
                 frame: &mut Frame,
@@ -292,18 +306,13 @@ macro_rules! task_members {
 field_table!(task_members!);
 
 /// Checks the values of a column of which this is the member.
-fn check_column<T: Figure>(
-    _: impl Fn(&Task) -> T,
+fn check_column<Of, T: Figure>(
+    _: impl Fn(&Of) -> T,
     frame: &Frame,
     section: Section,
     column: Column,
 ) -> Result<(), FrameError> {
-    if T::IS_ANY {
-        return Ok(());
-    }
-    let rows = frame.table(section).len();
-    let checked = if frame.table(section).is_uniform(column) { rows.min(1) } else { rows };
-    (0..checked).try_for_each(|row| T::get(frame, section, column, row).map(drop))
+    T::check(frame, section, column)
 }
 
 /// The fields that rows of a section may tell.

@@ -28,6 +28,7 @@ pub use cgroup::{CgroupNames, Nameless};
 pub use error::FrameError;
 use figure::Figure;
 pub use listing::{ListingColumns, write_listing};
+pub use members::column_shown;
 use members::{KnownFields, Members, column_of};
 pub use rows::Rows;
 
@@ -182,6 +183,31 @@ fn write_identities<'a>(frame: &mut Frame, section: Section, tasks: impl Iterato
 /// # Errors
 /// When the frame has what no interval can have, or is of a source that is not known here.
 pub fn read(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
+    read_totals(frame, interval)?;
+    read_lists(frame, interval)
+}
+
+/// As [`read`], but without rows: those lists are empty that the source knows. The rows are checked, so [`read`] takes this frame.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_without_rows(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
+    read_totals(frame, interval)?;
+    for section in [Section::Processes, Section::Tasks] {
+        Rows::of(frame, section)?;
+        Usage::check(frame, section)?;
+    }
+    if interval.exited.is_some() {
+        Exited::check(frame, Section::Exited)?;
+    }
+    if interval.blocked.is_some() {
+        Blocked::check(frame, Section::Blocked)?;
+    }
+    Renumbered::check(frame, Section::Renumbered)?;
+    Tid::check(frame, Section::FromProcfs, Column::TID)
+}
+
+fn read_totals(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
     frame.check_figures().map_err(|_| FrameError::TooLarge)?;
     let is_true = |column| frame.figure(column) == Some(1);
     interval.renew(Interval {
@@ -193,7 +219,10 @@ pub fn read(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
     for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {
         frame.figure(needed).ok_or(FrameError::Missing { column: needed.name() })?;
     }
-    interval.read(frame, Section::Interval, 0)?;
+    interval.read(frame, Section::Interval, 0).map(drop)
+}
+
+fn read_lists(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
     read_rows(frame, Section::Processes, &mut interval.processes)?;
     read_rows(frame, Section::Tasks, &mut interval.tasks)?;
     if let Some(exited) = &mut interval.exited {

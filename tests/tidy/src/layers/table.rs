@@ -423,6 +423,8 @@ pub const LAYERS: &[Layers] = &[
             "error",
             "columns",
             "books",
+            "found",
+            "run",
             "row",
             "arrow",
             "table",
