@@ -346,8 +346,9 @@ struct task_exec_state {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int cpu; /* before 5.16 */
-	int on_cpu; /* with CONFIG_SMP */
-	int on_rq; /* 0: it is in no queue */
+	/* Unsigned, so that libbpf adjusts the size where the kernel has a smaller one, as 7.2 has. */
+	unsigned int on_cpu; /* with CONFIG_SMP */
+	unsigned int on_rq; /* 0: it is in no queue */
 	unsigned int __state;
 	long state; /* before 5.14 */
 	unsigned int flags;

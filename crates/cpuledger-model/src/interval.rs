@@ -13,11 +13,8 @@ use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::field::{Field, Value};
 use crate::frame::Frame;
-<<<<<<< HEAD
 use crate::last_booked::LastBooked;
-=======
 use crate::pairs::WaitPairs;
->>>>>>> pairs
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};

@@ -33,11 +33,8 @@ mod field_table;
 pub mod frame;
 pub mod framing;
 pub mod interval;
-<<<<<<< HEAD
 pub mod last_booked;
-=======
 pub mod pairs;
->>>>>>> pairs
 pub mod snapshot;
 pub mod source_kind;
 pub mod states;

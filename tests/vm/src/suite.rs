@@ -230,7 +230,13 @@ pub const SUITES: &[Suite] = &[
         exceptions: &[("an_interval_only_sleeps", STRACE), OF_CPUS],
     },
     // Accounts: each says which kernel it needs.
-    Suite { package: "cpuledger", target: "blame_root", needs: &[Atomics], exceptions: &[] },
+    Suite { package: "cpuledger", target: "accounts_root", needs: &[Atomics], exceptions: &[] },
+    Suite {
+        package: "cpuledger",
+        target: "blame_root",
+        needs: &[Atomics],
+        exceptions: &[("the_dead_keep_what", SPEED), LONG],
+    },
     Suite { package: "cpuledger", target: "network_root", needs: &[Atomics], exceptions: &[] },
     Suite { package: "cpuledger", target: "disk_root", needs: &[Atomics], exceptions: &[] },
     // After what takes CPUs offline: its last test makes some kernels refuse that.

@@ -15,6 +15,7 @@ use cpuledger_vm::Machine;
 use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::machine::TAKEN_OFFLINE;
 use rustix::mount::{MountFlags, mount};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv, sendto, socket};
 use rustix::process::{WaitOptions, wait};
 use rustix::system::{RebootCommand, reboot};
 
@@ -79,6 +80,39 @@ fn begin() -> ! {
     panic!("the guest cannot end: {error:?}");
 }
 
+/// Of rtnetlink(7): changes a device.
+const RTM_NEWLINK: u16 = 16;
+const NLM_F_REQUEST_AND_ACK: u16 = 1 | 4;
+const NLMSG_ERROR: u16 = 2;
+/// Of netdevice(7).
+const IFF_UP: u32 = 1;
+/// The first device of a network namespace is the loopback device.
+const LOOPBACK: i32 = 1;
+
+/// Tests of sockets connect to 127.0.0.1.
+fn bring_up_loopback() -> Result<(), Box<dyn Error>> {
+    let mut message = Vec::new();
+    // The header: length, type, flags, sequence, port.
+    message.extend(32u32.to_ne_bytes());
+    message.extend([RTM_NEWLINK, NLM_F_REQUEST_AND_ACK].map(u16::to_ne_bytes).concat());
+    message.extend([0u32; 2].map(u32::to_ne_bytes).concat());
+    // The device: family, type, index, flags, and which of these change.
+    message.extend([0u16; 2].map(u16::to_ne_bytes).concat());
+    message.extend(LOOPBACK.to_ne_bytes());
+    message.extend([IFF_UP; 2].map(u32::to_ne_bytes).concat());
+    // Without a protocol, it is NETLINK_ROUTE.
+    let route = socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
+    sendto(&route, &message, SendFlags::empty(), &netlink::SocketAddrNetlink::new(0, 0))?;
+    let mut answer = [0; 64];
+    recv(&route, &mut answer, RecvFlags::empty())?;
+    let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+    let error = i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]);
+    if (kind, error) == (NLMSG_ERROR, 0) {
+        return Ok(());
+    }
+    Err(format!("the loopback device does not come up: answer {kind}, error {error}").into())
+}
+
 fn live() -> Result<(), Box<dyn Error>> {
     for (kind, place) in MOUNTS {
         fs::create_dir_all(place)?;
@@ -88,6 +122,7 @@ fn live() -> Result<(), Box<dyn Error>> {
     for (link, target) in [("/dev/fd", "/proc/self/fd"), ("/dev/stdout", "/proc/self/fd/1")] {
         std::os::unix::fs::symlink(target, link)?;
     }
+    bring_up_loopback()?;
     // By the memory of the guest there would be fewer than a test makes.
     fs::write("/proc/sys/kernel/threads-max", "60000")?;
     for _ in 0..THREADS_OF_INIT {
