@@ -440,6 +440,16 @@ const (
 	FieldWaitedStolenNs
 	// FieldUnattributedWaitedNs is unattributed_waited_ns: Of the time that tasks waited: that in no row.
 	FieldUnattributedWaitedNs
+	// FieldKnowsPairs is knows_pairs: 1: it is known which cgroup made which wait for a CPU, and `pairs` has it.
+	FieldKnowsPairs
+	// FieldCause is cause: Why tasks of a cgroup waited, where no task had the CPU: 1 it was idle, 2 their quota, 3 interrupts, 4 the hypervisor.
+	FieldCause
+	// FieldByCgroupID is by_cgroup_id: Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited.
+	FieldByCgroupID
+	// FieldByCgroupV1CPUID is by_cgroup_v1_cpu_id: Likewise, in the hierarchy of the cpu controller.
+	FieldByCgroupV1CPUID
+	// FieldPairWaitedNs is pair_waited_ns: For how long tasks of the one waited because of the other, summed.
+	FieldPairWaitedNs
 	// FieldContainer is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
 	FieldContainer
 	// FieldContainerID is container_id: Id of that container.
@@ -456,7 +466,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 225
+const fieldCount = 230
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -677,6 +687,11 @@ var fields = [fieldCount]fieldInfo{
 	{178, Unsigned, ruleSum, "waited_for_interrupts_ns", "In which the task that had the CPU was interrupted."},
 	{179, Unsigned, ruleSum, "waited_stolen_ns", "In which the hypervisor had the CPU."},
 	{177, Unsigned, ruleSum, "unattributed_waited_ns", "Of the time that tasks waited: that in no row."},
+	{180, Unsigned, ruleLesser, "knows_pairs", "1: it is known which cgroup made which wait for a CPU, and `pairs` has it."},
+	{181, Unsigned, ruleLast, "cause", "Why tasks of a cgroup waited, where no task had the CPU: 1 it was idle, 2 their quota, 3 interrupts, 4 the hypervisor."},
+	{182, Unsigned, ruleLast, "by_cgroup_id", "Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited."},
+	{183, Unsigned, ruleLast, "by_cgroup_v1_cpu_id", "Likewise, in the hierarchy of the cpu controller."},
+	{184, Unsigned, ruleSum, "pair_waited_ns", "For how long tasks of the one waited because of the other, summed."},
 	{151, Text, ruleLast, "container", "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names."},
 	{152, Text, ruleLast, "container_id", "Id of that container."},
 	{153, Text, ruleLast, "image", "The image that the container was made of."},
@@ -1774,6 +1789,31 @@ func (row Row) WaitedStolenNs() Optional[uint64] {
 // UnattributedWaitedNs is unattributed_waited_ns: Of the time that tasks waited: that in no row.
 func (row Row) UnattributedWaitedNs() Optional[uint64] {
 	return row.Unsigned(FieldUnattributedWaitedNs)
+}
+
+// KnowsPairs is knows_pairs: 1: it is known which cgroup made which wait for a CPU, and `pairs` has it.
+func (row Row) KnowsPairs() Optional[uint64] {
+	return row.Unsigned(FieldKnowsPairs)
+}
+
+// Cause is cause: Why tasks of a cgroup waited, where no task had the CPU: 1 it was idle, 2 their quota, 3 interrupts, 4 the hypervisor.
+func (row Row) Cause() Optional[uint64] {
+	return row.Unsigned(FieldCause)
+}
+
+// ByCgroupID is by_cgroup_id: Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited.
+func (row Row) ByCgroupID() Optional[uint64] {
+	return row.Unsigned(FieldByCgroupID)
+}
+
+// ByCgroupV1CPUID is by_cgroup_v1_cpu_id: Likewise, in the hierarchy of the cpu controller.
+func (row Row) ByCgroupV1CPUID() Optional[uint64] {
+	return row.Unsigned(FieldByCgroupV1CPUID)
+}
+
+// PairWaitedNs is pair_waited_ns: For how long tasks of the one waited because of the other, summed.
+func (row Row) PairWaitedNs() Optional[uint64] {
+	return row.Unsigned(FieldPairWaitedNs)
 }
 
 // Container is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
