@@ -342,13 +342,16 @@ __noinline int open_blame(u32 number)
 	if (!blame)
 		return 0;
 	if (waits(blame)) {
-		/* The kernel has not shown how the last one left. What that has waited in this interval is under the name of the new one. */
+		/*
+		 * The kernel has not shown how the last one left. What that has waited in this interval is under the name of the new one. What it waited
+		 * after it was moved, or because of a quota, has no cause yet, and is in neither sum.
+		 */
 		interval = *(volatile u64 *)&control.interval;
 		interval += now_ns >= read_cut(interval, now_ns);
 		from_ns = interval_start(interval);
 		if (from_ns < since(blame))
 			from_ns = since(blame);
-		if (now_ns > from_ns)
+		if (now_ns > from_ns && (blame->place & CPULEDGER_PLACE_HOW) == CPULEDGER_PLACE_QUEUED)
 			__sync_fetch_and_add(&blame->suffered_ns[interval & 1], now_ns - from_ns);
 		list_waiter_apart(blame, number, interval);
 		leave_elsewhere(blame->place, now_ns);
