@@ -115,7 +115,7 @@ fn listed(server: &Server, query: &str, word: &str) -> usize {
     String::from_utf8_lossy(&answer).matches(word).count()
 }
 
-/// All files below a folder, from there on, with their sizes.
+/// All files below a folder, from there on, with their sizes, but for those that a server removes or renames meanwhile.
 fn files(folder: &Path) -> BTreeMap<String, u64> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
     while let Some(next) = folders.pop() {
@@ -123,9 +123,9 @@ fn files(folder: &Path) -> BTreeMap<String, u64> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if let Ok(file) = fs::metadata(&path) {
                 let name = path.strip_prefix(folder).expect("below it").to_str().expect("a text").to_owned();
-                found.insert(name, fs::metadata(&path).expect("it is there").len());
+                found.insert(name, file.len());
             }
         }
     }
