@@ -197,6 +197,12 @@ impl Interval {
         self.nested(py, "wait_caused_by")
     }
 
+    /// Which cgroup made which wait; None: the account of pairs is not kept.
+    #[getter]
+    fn wait_pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.nested(py, "wait_pairs")
+    }
+
     /// Requests of each disk, with times; None: the account of disks is not kept.
     #[getter]
     fn disks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

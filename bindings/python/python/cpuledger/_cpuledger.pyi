@@ -135,6 +135,9 @@ class Interval:
     def wait_caused_by(self) -> dict[str, int | None] | None:
         """What tasks waited for a CPU, by what they waited for; None: the account of blame is not kept."""
     @property
+    def wait_pairs(self) -> list[dict[str, Any]] | None:
+        """Which cgroup made which wait; None: the account of pairs is not kept."""
+    @property
     def disks(self) -> list[dict[str, Any]] | None:
         """Requests of each disk, with times; None: the account of disks is not kept."""
     def to_json(self) -> str:
