@@ -17,7 +17,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX LIBDIR SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages c-library install-c uninstall-c wheel
+.PHONY: help setup build all install uninstall run check record test test-all test-clients test-engines test-bindings fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests kernel-configs kernel-locks kernel-deb bench bench-quick check-fresh-roots dist check-packages c-library install-c uninstall-c wheel
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -76,11 +76,19 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
-test-clients: ## exports with ClickHouse and Spark, a push to a real collector, MCP, the clients in Go and Python, the page and the pictures in browsers (root; over 1,200 MB below target/, and Go)
+test-clients: test-engines test-bindings ## what other programs make of the books (as root; over 1,200 MB below target/, and Go)
+
+test-engines: ## exports and fleets with DuckDB, ClickHouse and Spark: what computes for minutes
+	@scripts/install-packages build test clients
+	@rm -f $(not_run)-engines
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run)-engines cargo test --workspace --test clients --test fleet --locked
+	@scripts/tests-not-run $(not_run)-engines
+
+test-bindings: ## the clients in Go and Python, a push to a real collector, MCP, Podman, object stores, the page and the pictures in browsers (as root)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test clients --test fleet --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --test web_browser_root --test screen_picture --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --test web_browser_root --test screen_picture --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
 
 /// The variable of the environment that is set by `make test-clients`.
 const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
@@ -33,10 +34,10 @@ pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
 
 /// The program of a virtual environment that has these packages; a sentence where that cannot be.
 pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    // Tests of one binary run at the same time, and several may want the same.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Tests run at the same time, those of other binaries too, and several may want the same.
+    let lock = fs::File::create(folder.with_extension("lock")).map_err(|error| error.to_string())?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(|error| error.to_string())?;
     let python = folder.join("bin/python");
     let installed = folder.join(format!("installed {}", packages.join(" ")));
     if installed.exists() {
