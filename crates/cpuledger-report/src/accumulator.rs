@@ -385,7 +385,7 @@ impl Accumulator {
                 }
             });
             let comm = self.names.of_row(frame, Section::Exited, record);
-            let (euid, amounts) = (table.get(Column::EUID, record), amounts_of(dead, began_ns));
+            let (euid, amounts) = (table.get(Column::EUID, record), amounts_of(deaths, dead, began_ns));
             self.put(&Subject { id: dead.id, comm, euid, of_cgroup, amounts }, bucket);
         }
     }
@@ -413,7 +413,7 @@ impl Accumulator {
                 Dimension::Process | Dimension::Ancestor => {
                     for dead in deaths.iter() {
                         let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
-                        table.add(Key::Process(dead.id, comm), &amounts_of(dead, began_ns), bucket);
+                        table.add(Key::Process(dead.id, comm), &amounts_of(deaths, dead, began_ns), bucket);
                     }
                 }
                 of_cgroup => {
@@ -440,7 +440,7 @@ impl Accumulator {
             let parent = deaths.parent(place).map(|parent| (parent.id.0, Some(parent.id.1)));
             let heir = parent.or_else(|| deaths.heir(dead));
             let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
-            lineage.end(dead.id, comm, heir, &amounts_of(dead, began_ns));
+            lineage.end(dead.id, comm, heir, &amounts_of(deaths, dead, began_ns));
         }
     }
 
@@ -550,9 +550,9 @@ impl Accumulator {
     }
 }
 
-fn amounts_of(dead: &Dead, began_ns: Option<u64>) -> Amounts {
+fn amounts_of(deaths: &Deaths, dead: &Dead, began_ns: Option<u64>) -> Amounts {
     let mut amounts = Amounts::default();
-    amounts.add_dead(&dead.used, dead.births(began_ns));
+    amounts.add_dead(&dead.used, deaths.booked(dead), dead.births(began_ns));
     amounts
 }
 

@@ -12,8 +12,6 @@ pub(crate) struct UsedByDead {
     pub(crate) cpu_ns: u64,
     /// What it waited for a CPU.
     pub(crate) runqueue_wait_ns: Option<u64>,
-    /// What accounts have booked to it.
-    pub(crate) booked: Booked,
 }
 
 /// What was used. What no interval told is absent.
@@ -126,6 +124,11 @@ pub(crate) fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
+/// Adds what accounts have booked besides.
+pub(crate) fn add_booked(own: &mut Booked, more: &Booked) {
+    own.iter_mut().zip(more).for_each(|(own, more)| *own = sum(*own, *more));
+}
+
 impl Amounts {
     /// Adds what another row has.
     pub fn add(&mut self, more: &Amounts) {
@@ -155,19 +158,13 @@ impl Amounts {
         ] {
             *own = sum(*own, more);
         }
-        self.add_booked(&more.booked);
+        add_booked(&mut self.booked, &more.booked);
         self.counted.add(&more.counted);
     }
 
     /// All figures by their names in JSON: those of every report, and those that it has if it asks for them.
     pub fn all_figures(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
         self.figures().into_iter().chain(self.counted.figures()).chain(self.off.figures())
-    }
-
-    fn add_booked(&mut self, more: &Booked) {
-        for (own, more) in self.booked.iter_mut().zip(more) {
-            *own = sum(*own, *more);
-        }
     }
 
     /// Name in JSON and value of each figure that every report has.
@@ -198,13 +195,15 @@ impl Amounts {
     /// How many these are.
     pub const FIGURES: usize = 18;
 
-    /// Adds what a process that died has: `births` is 1 if it was born in the same interval.
+    /// Adds what a process that died has, and what accounts have booked to it: `births` is 1 if it was born in the same interval.
     #[inline]
-    pub(crate) fn add_dead(&mut self, used: &UsedByDead, births: u64) {
+    pub(crate) fn add_dead(&mut self, used: &UsedByDead, booked: Option<&Booked>, births: u64) {
         self.self_ns = self.self_ns.saturating_add(used.cpu_ns);
         self.ended_ns = self.ended_ns.saturating_add(used.cpu_ns);
         self.runqueue_wait_ns = sum(self.runqueue_wait_ns, used.runqueue_wait_ns);
-        self.add_booked(&used.booked);
+        if let Some(booked) = booked {
+            add_booked(&mut self.booked, booked);
+        }
         self.births += births;
         self.deaths += 1;
     }

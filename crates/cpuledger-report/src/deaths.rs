@@ -3,7 +3,7 @@
 use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::{Booked, UsedByDead, sum};
+use crate::amounts::{Booked, UsedByDead, add_booked, sum};
 
 /// A process: its pid and its start.
 pub(crate) type Id = (i64, u64);
@@ -20,6 +20,8 @@ pub(crate) struct Dead {
     pub(crate) used: UsedByDead,
     /// The kernel's parent; 0: it is not told.
     ppid: i64,
+    /// Its place in `found`.
+    place: u32,
     /// A record of it in the section of the dead, that of its leader if there is one.
     pub(crate) record: u32,
     /// The place of its heir in `heirs`.
@@ -62,6 +64,8 @@ pub(crate) struct Deaths {
     pub(crate) inherited_booked: Vec<Booked>,
     rows: Rows,
     found: Vec<Dead>,
+    /// What accounts have booked to each of `found`; empty where none has booked anything to the dead of the frame.
+    booked: Vec<Booked>,
     /// The places in `found` of those that died, in the order of their ends.
     ends: Vec<u32>,
     heirs: Vec<Heir>,
@@ -85,6 +89,7 @@ impl Deaths {
     pub(crate) fn read(&mut self, frame: &Frame, wants_parents: bool) {
         let processes = frame.table(Section::Processes);
         self.found.clear();
+        self.booked.clear();
         self.ends.clear();
         self.parents.clear();
         self.unidentified_ns.clear();
@@ -115,15 +120,18 @@ impl Deaths {
             let dead = &mut self.found[*place as usize];
             // What the heir does not have of it is not in the sum of the frame.
             let Some(row) = self.heirs[dead.heir as usize].row else {
-                (dead.used.cpu_ns, dead.used.booked) = (0, Booked::default());
+                dead.used.cpu_ns = 0;
+                if let Some(booked) = self.booked.get_mut(dead.place as usize) {
+                    *booked = Booked::default();
+                }
                 continue;
             };
             let left_ns = &mut self.unidentified_ns[row];
             dead.used.cpu_ns = dead.used.cpu_ns.min(*left_ns);
             *left_ns -= dead.used.cpu_ns;
             self.inherited_ns[row] = self.inherited_ns[row].saturating_add(dead.used.cpu_ns);
-            for (own, more) in self.inherited_booked[row].iter_mut().zip(dead.used.booked) {
-                *own = sum(*own, more);
+            if let Some(booked) = self.booked.get(dead.place as usize) {
+                add_booked(&mut self.inherited_booked[row], booked);
             }
         }
     }
@@ -131,6 +139,12 @@ impl Deaths {
     /// The processes that died.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Dead> {
         self.ends.iter().map(|place| &self.found[*place as usize])
+    }
+
+    /// What accounts have booked to it; `None`: nothing, to none of the dead.
+    #[inline]
+    pub(crate) fn booked(&self, dead: &Dead) -> Option<&Booked> {
+        self.booked.get(dead.place as usize)
     }
 
     /// The process that inherits from it, and lives.
@@ -165,6 +179,7 @@ impl Deaths {
             (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
         let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
         let ended = table.cells(Column::ENDS_PROCESS);
+        let has_booked = Column::BOOKED_OF_DEAD.iter().any(|column| table.has(*column));
         let booked = Column::BOOKED_OF_DEAD.map(|column| table.cells(column));
         for record in 0..table.len() {
             let Some(pid) = pids.get(record) else { continue };
@@ -173,9 +188,11 @@ impl Deaths {
             let own = &mut self.found[place];
             own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
             own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
-            for (own, more) in own.used.booked.iter_mut().zip(&booked) {
-                *own = sum(*own, more.get(record));
+            if has_booked {
+                self.booked.resize(self.found.len(), Booked::default());
+                add_booked(&mut self.booked[place], &booked.map(|cells| cells.get(record)));
             }
+            let own = &mut self.found[place];
             if tids.get(record) == Some(pid) {
                 own.record = record as u32;
             }
@@ -207,7 +224,8 @@ impl Deaths {
             }
         }
         let used = UsedByDead::default();
-        self.found.push(Dead { id, used, ppid: 0, record, heir: NO_HEIR, ends: false });
+        let place = new as u32;
+        self.found.push(Dead { id, used, ppid: 0, place, record, heir: NO_HEIR, ends: false });
         new
     }
 

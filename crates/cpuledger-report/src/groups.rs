@@ -130,7 +130,7 @@ impl Groups {
             if group >= self.sums.len() {
                 self.sums.resize(group + 1, Amounts::default());
             }
-            self.sums[group].add_dead(&dead.used, dead.births(began_ns));
+            self.sums[group].add_dead(&dead.used, deaths.booked(dead), dead.births(began_ns));
         }
     }
 
