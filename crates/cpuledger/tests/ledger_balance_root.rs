@@ -195,7 +195,11 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     );
     assert_eq!(faults.unexplained_ns, 0, "{name}");
     let lost = ledger.lost();
-    assert!(has_hotplug(name) || !lost.is_short_of_slots() && lost.contended == 0, "{name}: {lost:?}");
+    println!("{name}: {lost:?}");
+    // In two seconds more threads may end than there are slots at first.
+    let may_be_short = has_hotplug(name) || is_full();
+    assert!(may_be_short || !lost.is_short_of_slots(), "{name}: {lost:?}");
+    assert!(has_hotplug(name) || lost.contended == 0, "{name}: {lost:?}");
     drop(load);
 }
 

@@ -118,6 +118,31 @@ impl Lost {
         self.folded_threads + self.folded_processes + self.unnamed_deaths
     }
 
+    /// What to add, by [`Lost::plus`], to the counts of the ledger that takes over, so that the sum goes on from these.
+    #[must_use]
+    pub fn minus(&self, successor: &Lost) -> Lost {
+        self.each(successor, u64::wrapping_sub)
+    }
+
+    /// The sum with the counts of the ledger that took over.
+    #[must_use]
+    pub fn plus(&self, successor: &Lost) -> Lost {
+        self.each(successor, u64::wrapping_add)
+    }
+
+    fn each(&self, other: &Lost, both: fn(u64, u64) -> u64) -> Lost {
+        Lost {
+            no_slot: both(self.no_slot, other.no_slot),
+            no_entry: both(self.no_entry, other.no_entry),
+            folded_threads: both(self.folded_threads, other.folded_threads),
+            folded_processes: both(self.folded_processes, other.folded_processes),
+            unnamed_deaths: both(self.unnamed_deaths, other.unnamed_deaths),
+            contended: both(self.contended, other.contended),
+            missed: both(self.missed, other.missed),
+            slots: both(self.slots, other.slots),
+        }
+    }
+
     /// Whether some time or some identity was lost for want of slots.
     pub fn is_short_of_slots(&self) -> bool {
         self.no_slot + self.no_entry + self.unidentified_exits() > 0

@@ -119,6 +119,7 @@ impl Ledger {
             rows: RowBuilder::resume(detail, rows, hidden),
             remembered_limit: usize::try_from(rest.remembered_limit).unwrap_or(usize::MAX),
             lost: rest.lost,
+            lost_before: kernel::Lost::default(),
             walk: None,
             others: Snapshot::default(),
             walked_ns: 0,

@@ -100,7 +100,10 @@ pub struct Ledger {
     due_walks: u32,
     /// Whether the next of them has to find the tasks that are blocked.
     is_blocked_due: bool,
+    /// Of the running ledger.
     lost: Lost,
+    /// Of those that it took over from.
+    lost_before: Lost,
     /// For those that did not run; loaded when it is needed.
     walk: Option<Walk>,
     others: Snapshot,
@@ -169,6 +172,7 @@ impl Ledger {
             is_blocked_due: false,
             last_need: 0,
             lost,
+            lost_before: Lost::default(),
             walk: None,
             others: Snapshot::default(),
             walked_ns: 0,
@@ -241,9 +245,9 @@ impl Ledger {
         refused.into_iter().map(|(_, error)| error.to_string()).collect()
     }
 
-    /// What was lost since it was attached or, where another took over, since that one was.
+    /// What was lost since it was attached, or taken over from another process.
     pub fn lost(&self) -> Lost {
-        self.lost
+        self.lost_before.plus(&self.lost)
     }
 
     /// Whether the detail of active tasks costs a walk over all tasks, because the kernel does not let a program
@@ -316,6 +320,7 @@ impl Ledger {
         }
         tell_gap(SourceKind::Ledger, [start_ns, self.start_ns()], into);
         if let Some(kernel) = self.kernel.get() {
+            self.lost_before = self.lost();
             self.lost = kernel.lost();
             self.rows.resume_after_gap(clock::boottime());
             // Deaths in the gap were not told.
@@ -414,6 +419,7 @@ impl Ledger {
     /// From this cut on the successor keeps the books.
     fn hand_over(&mut self) {
         let Some(successor) = self.successor.take() else { return };
+        self.lost_before = self.lost().minus(&successor.lost());
         self.lost = successor.lost();
         self.size = kernel::Options { accounts: self.size.accounts, ..successor.options() };
         self.kernel.replace(successor);
