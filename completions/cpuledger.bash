@@ -790,7 +790,7 @@ _cpuledger() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait command user cgroup unit container pod image process ancestor" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait command user cgroup unit container pod image process ancestor device" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -139,7 +139,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first. device: what all disks read and wrote, and how long that took' -r -f -a "wait\t''
 command\t''
 user\t''
 cgroup\t''
@@ -148,7 +148,8 @@ container\t''
 pod\t''
 image\t''
 process\t''
-ancestor\t''"
+ancestor\t''
+device\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l columns -d 'What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r -f -a "text\t''

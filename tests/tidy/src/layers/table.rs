@@ -109,6 +109,7 @@ pub const LAYERS: &[Layers] = &[
         package: "crates/cpuledger-report",
         from_below: &[
             "amounts",
+            "disks",
             "balance",
             "dimension",
             "labels",
@@ -416,6 +417,7 @@ pub const LAYERS: &[Layers] = &[
             "report/text",
             "report/json",
             "report/csv",
+            "report/devices",
             "report",
         ],
     },
