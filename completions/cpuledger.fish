@@ -48,9 +48,10 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l filter -d 'Show only rows that match: \'cpu>5 user=www comm~^java\'. The manual (man/ptop.1) has the language and all names' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l columns -d 'Columns of the text, by headers or JSON keys, separated by commas: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait for a CPU; blame,unit: likewise by unit (or container, pod, image)' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took' -r -f -a "wait\t''
 parts\t''
 blame\t''
+device\t''
 command\t''
 user\t''
 cgroup\t''
@@ -138,7 +139,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first. device: what all disks read and wrote, and how long that took' -r -f -a "wait\t''
 command\t''
 user\t''
 cgroup\t''
@@ -147,7 +148,8 @@ container\t''
 pod\t''
 image\t''
 process\t''
-ancestor\t''"
+ancestor\t''
+device\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l columns -d 'What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r -f -a "text\t''

@@ -127,6 +127,73 @@ fn what_used_most_has_a_row_however_many_ancestors_it_has() {
     assert!(text.lines().any(|line| line.ends_with(" > cc1")), "{text}");
 }
 
+/// The figures of all disks in an interval.
+const OF_DISKS: [(Column, u64); 8] = [
+    (Column::ENDED_READS, 1000),
+    (Column::ENDED_READ_BYTES, 4_096_000),
+    (Column::ENDED_READ_NS, 1_500_000_000),
+    (Column::ENDED_WRITES, 2),
+    (Column::ENDED_WRITTEN_BYTES, 8192),
+    (Column::ENDED_WRITE_NS, 3_000_000),
+    (Column::UNATTRIBUTED_READ_BYTES, 0),
+    (Column::UNATTRIBUTED_WRITTEN_BYTES, 4096),
+];
+
+#[test]
+fn by_device_is_the_sum_of_all_disks_of_the_intervals_that_have_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let frames = (0..10).map(|second| {
+        let mut frame = frame(second, &[(10, b"dd", 0, 1_000_000, 0)], &[], 1);
+        // The account was asked for later.
+        let figures = OF_DISKS.into_iter().filter(|_| second >= 4);
+        figures.for_each(|(column, value)| frame.set_figure(column, Some(value)));
+        frame
+    });
+    record(&path, frames);
+    let told = json(&path, &["--by", "device"]);
+    assert_eq!((&told["schema"], &told["by"]), (&"cpuledger.devices_report/1".into(), &"device".into()));
+    assert_eq!((ns(&told["intervals"]), ns(&told["disk_intervals"])), (10, 6));
+    let [row] = &told["rows"].as_array().expect("rows")[..] else { panic!("{told}") };
+    assert_eq!((&row["name"], &row["is_sum"], &row["major"]), (&Value::Null, &true.into(), &Value::Null));
+    assert_eq!(row["queue_ns"], Value::Null, "a recording does not have it");
+    for (column, value) in OF_DISKS {
+        let key = column.name().trim_start_matches("ended_");
+        assert_eq!(ns(&row[key]), 6 * value, "{key}");
+    }
+    let text = text(&report(&path, &["--by", "device"]));
+    let (_, table) = text.split_once("\n\n").expect("a head comes first");
+    let words: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[1], ["6000", "23.4M", "9.000", "12", "48.0K", "0.018", "(all", "disks)"]);
+    assert_eq!(words[2].join(" "), "0B 24.0K of these, in no row of a process");
+    assert_eq!(words.len(), 3, "{table}");
+    assert!(text.contains("note: 4 of these intervals have no account of disks\n"), "{text}");
+    let csv = self::text(&report(&path, &["--by", "device", "--format", "csv"]));
+    let expected = "sum,,,,6000,24576000,9000000000,12,49152,18000000,,,,,,0,24576";
+    assert_eq!(csv.lines().nth(1), Some(expected), "{csv}");
+}
+
+#[test]
+fn without_an_account_of_disks_it_is_said_what_to_do() {
+    let (_folder, path) = recording();
+    for format in ["text", "json", "csv"] {
+        let output = report(&path, &["--by", "device", "--format", format]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+        assert!(said.contains("no account of disks was recorded"), "{said}");
+        assert!(said.contains("cpuledger record --with disk"), "{said}");
+    }
+    for arguments in [
+        &["--by", "device,unit"][..],
+        &["--by", "wait,device"],
+        &["--by", "device", "--format", "html"],
+        &["--by", "device", "--columns", "self"],
+        &["--by", "device", "--compare", "-5s..-3s", "-3s..now"],
+    ] {
+        assert_eq!(report(&path, arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
 #[test]
 fn columns_are_those_that_are_named() {
     let (_folder, path) = recording();
@@ -379,7 +446,7 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
             &path,
             &["--by", "colour"],
             2,
-            "use wait, command, user, cgroup, unit, container, pod, image, process or ancestor",
+            "use wait, command, user, cgroup, unit, container, pod, image, process, ancestor or device",
         ),
         (&path, &["--by", "user,unit"], 2, "two kinds of rows"),
         (&path, &["--by", "wait", "--format", "html"], 2, "--by wait is for one span"),

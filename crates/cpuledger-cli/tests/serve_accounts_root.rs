@@ -96,10 +96,10 @@ fn the_configuration_says_what_a_user_may_ask_for_root() {
 fn top_asks_the_service_and_says_why_it_may_not_root() {
     let _alone = alone();
     let service = Service::start("");
-    let top = |user: Option<u32>, with: &str| {
+    let top = |user: Option<u32>, options: [&str; 2]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
         command.args(["top", "-b", "-n", "3", "-d", "0.2", "--format", "json", "--source", "service"]);
-        command.args(["--with", with, "--socket"]).arg(service.socket());
+        command.args(options).arg("--socket").arg(service.socket());
         if let Some(uid) = user {
             std::os::unix::process::CommandExt::uid(&mut command, uid);
         }
@@ -107,10 +107,10 @@ fn top_asks_the_service_and_says_why_it_may_not_root() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let (code, _, said) = top(Some(USER), "network");
+    let (code, _, said) = top(Some(USER), ["--with", "network"]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("does not let user"), "{said}");
-    let (code, printed, said) = top(None, "network");
+    let (code, printed, said) = top(None, ["--with", "network"]);
     if said.contains("tracepoint") {
         return not_run(&said);
     }
@@ -118,4 +118,14 @@ fn top_asks_the_service_and_says_why_it_may_not_root() {
     let last: serde_json::Value = serde_json::from_str(printed.lines().last().expect("lines")).expect("JSON");
     assert!(last["sent_bytes"].is_u64() && last["processes"][0]["tcp_sends"].is_u64(), "{last}");
     assert!(last["ended_reads"].is_null() && last["processes"][0]["disk_reads"].is_null());
+    // The service has the sum of all disks: it says that it is one.
+    let (code, printed, said) = top(None, ["--by", "device"]);
+    if said.contains("tracepoint") {
+        return not_run(&said);
+    }
+    assert_eq!(code, Some(0), "{said}");
+    let last: serde_json::Value = serde_json::from_str(printed.lines().last().expect("lines")).expect("JSON");
+    let [sum] = &last["devices"].as_array().expect("it is kept")[..] else { panic!("{last}") };
+    assert_eq!((&sum["is_sum"], &sum["name"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!((&sum["reads"], &sum["queue_ns"]), (&last["ended_reads"], &serde_json::Value::Null));
 }

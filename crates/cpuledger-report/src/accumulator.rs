@@ -8,6 +8,7 @@ use crate::amounts::{Amounts, Counted, Off};
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths};
 use crate::dimension::{Dimension, Name};
+use crate::disks;
 use crate::groups::{Groups, Place};
 use crate::instants::{Instants, TimeLine};
 use crate::key::{Key, Subject, name_of};
@@ -146,6 +147,7 @@ impl Accumulator {
         columns.extend(Column::BOOKED_OF_DEAD);
         columns.extend(Column::BOOKED_OF_DEAD.into_iter().filter_map(Column::growth));
         columns.extend(REASONS.map(|(column, _)| column));
+        columns.extend(disks::FIGURES);
         if self.has_cgroups() {
             sections.push(Section::Cgroups);
             columns.extend(OF_CGROUPS);

@@ -2,6 +2,8 @@
 
 use cpuledger_model::frame::{Column, Frame};
 
+use crate::disks::DiskSums;
+
 /// Why time is unattributed: the figures of a frame, with the words for them.
 pub(crate) const REASONS: [(Column, &str); 4] = [
     (Column::NO_SLOT_NS, "no slot"),
@@ -39,6 +41,8 @@ pub struct Balance {
     pub missed_switches: u64,
     /// CPU time of the processes that the kernel hides: it is in the rows of others and in `idle_ns`.
     pub hidden_cpu_ns: u64,
+    /// What all disks did.
+    pub disks: DiskSums,
 }
 
 impl Balance {
@@ -68,11 +72,13 @@ impl Balance {
             missed_exits: figure(Column::MISSED_EXITS),
             missed_switches: figure(Column::MISSED_SWITCHES),
             hidden_cpu_ns: figure(Column::HIDDEN_CPU_NS),
+            disks: DiskSums::of(frame),
         }
     }
 
     /// Adds that of another interval or span.
     pub fn add(&mut self, more: &Balance) {
+        self.disks.add(&more.disks);
         for (own, more) in self.reasons_ns.iter_mut().zip(more.reasons_ns) {
             *own = own.saturating_add(more);
         }

@@ -3,6 +3,7 @@
 pub mod balance;
 pub mod by;
 pub mod column;
+mod devices;
 mod pairs;
 mod parts;
 
@@ -41,6 +42,8 @@ pub struct Page<'a> {
     pub groups: Option<&'a [Sum]>,
     /// Who made whom wait, by these names, in the place of rows.
     pub pairs: Option<Dimension>,
+    /// What each disk did, in the place of rows.
+    pub has_devices: bool,
     /// The columns of rows; nothing: the usual ones.
     pub columns: &'a [TableColumn],
     /// What cgroups are called, where a column shows it.
@@ -61,6 +64,9 @@ impl Writer {
         text.push(b'\n');
         if let Some(by) = page.pairs {
             return self.append_pairs(text, by, shown, page);
+        }
+        if page.has_devices {
+            return self.append_devices(text, shown, page);
         }
         match page.groups {
             Some(groups) => self.append_groups(text, groups, shown, page),

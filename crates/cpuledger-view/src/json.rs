@@ -1,5 +1,6 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
+use crate::devices::{self, DEVICE};
 use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
@@ -14,6 +15,7 @@ use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::Task;
 use cpuledger_model::waits::WaitTotals;
+use cpuledger_names::disks::Disks as DiskNames;
 use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
 use jiff::Timestamp;
@@ -26,6 +28,9 @@ pub const GROUPS_SCHEMA: &str = "cpuledger.groups/1";
 
 /// That of who made whom wait, by name.
 pub const PAIRS_SCHEMA: &str = "cpuledger.pairs/1";
+
+/// That of what each disk did, by name.
+pub const DEVICES_SCHEMA: &str = "cpuledger.devices/1";
 
 /// Appends the interval as one line.
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
@@ -105,6 +110,34 @@ pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
             close(line, b']');
         }
         _ => line.extend_from_slice(b"null,"),
+    }
+    append_tail(line, shown.interval);
+}
+
+/// Appends what each disk did as one line, by the names that disks have.
+pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>, names: &DiskNames) {
+    append_head(line, DEVICES_SCHEMA, shown);
+    append_member(line, "by", Value::Bytes(b"device"));
+    append_key(line, "devices");
+    match devices::rows(shown.interval) {
+        Some(rows) => {
+            line.push(b'[');
+            for row in rows {
+                line.push(b'{');
+                append_key(line, "name");
+                match row.numbers.and_then(|numbers| names.name(numbers)) {
+                    Some(name) => append_text(line, name),
+                    None => line.extend_from_slice(b"null"),
+                }
+                line.push(b',');
+                append_key(line, "is_sum");
+                line.extend_from_slice(if row.numbers.is_none() { b"true," } else { b"false," });
+                append_members(line, &DEVICE, &row);
+                close(line, b'}');
+            }
+            close(line, b']');
+        }
+        None => line.extend_from_slice(b"null,"),
     }
     append_tail(line, shown.interval);
 }
@@ -324,7 +357,7 @@ fn append_blocked(line: &mut Vec<u8>, blocked: &Blocked) {
     close(line, b'}');
 }
 
-fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &T) {
+pub(crate) fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &T) {
     members.iter().for_each(|member| append_member(line, member.key, (member.value)(of)));
 }
 

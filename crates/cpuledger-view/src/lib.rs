@@ -6,6 +6,7 @@
 pub(crate) mod cell;
 pub mod column;
 pub mod csv;
+pub mod devices;
 pub mod figure;
 mod file_figures;
 pub mod filter;

@@ -2,6 +2,7 @@
 
 pub mod column;
 pub mod csv;
+pub mod devices;
 mod document;
 pub mod json;
 pub mod text;

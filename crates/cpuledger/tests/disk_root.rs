@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::counters::Counters;
@@ -203,4 +205,97 @@ fn devices_have_what_diskstats_has_root() {
         return;
     }
     not_run("the disks of this machine never rested for an instant");
+}
+
+/// A program that reads a file through io_uring. It is killed at the end.
+struct RingReader {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl RingReader {
+    /// Starts it under this name. `None`, which is said: the kernel has no io_uring for it.
+    fn start(folder: &Path, name: &str, way: &str) -> Option<RingReader> {
+        let program = folder.join(name);
+        std::fs::copy(cpuledger_load::program().expect("the program"), &program).expect("there is room");
+        let mut command = Command::new(program);
+        command.args(["ring", "--way", way, "--file"]).arg(folder.join("blocks"));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it may be executed");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut reader = RingReader { child, lines };
+        match &*reader.line() {
+            "ready" => Some(reader),
+            refused => {
+                let path = "/proc/sys/kernel/io_uring_disabled";
+                let disabled = std::fs::read_to_string(path).unwrap_or_else(|error| error.to_string());
+                not_run(&format!("io_uring: {refused} ({path}: {})", disabled.trim()));
+                None
+            }
+        }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("it says something").expect("UTF-8")
+    }
+
+    /// Has it read the file once more. Returns how many bytes it got.
+    fn read(&mut self) -> u64 {
+        self.child.stdin.as_mut().expect("a pipe").write_all(b"+").expect("it listens");
+        let line = self.line();
+        let bytes = line.strip_prefix("read bytes=").unwrap_or_else(|| panic!("{line}"));
+        bytes.parse().expect("a number")
+    }
+
+    /// Has it end.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it is ours").success());
+    }
+}
+
+impl Drop for RingReader {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is read through io_uring is with the process, to the byte, whichever task asks the disk: the process itself, or a thread that the
+/// kernel has made for it. The process has it while it lives, and under its name when it has died.
+#[test]
+fn io_uring_is_booked_to_the_process_root() {
+    let _alone = alone();
+    let Some((mut ledger, mut interval)) = books() else { return };
+    let Some((_file, folder)) = file_on_disk() else {
+        not_run("no file system here is on a disk and takes O_DIRECT");
+        return;
+    };
+    let bytes = BLOCKS * BLOCK as u64;
+    // A name of a task has at most 15 bytes.
+    for (way, name) in [("own", "ring-own"), ("worker", "ring-worker"), ("poller", "ring-poller")] {
+        let Some(mut reader) = RingReader::start(folder.path(), name, way) else { return };
+        let pid = Pid(reader.child.id().cast_signed());
+        close(&mut ledger, &mut interval);
+        assert_eq!(reader.read(), bytes);
+        close(&mut ledger, &mut interval);
+        let row = interval.processes.iter().find(|row| row.task.pid == pid).expect("it has run");
+        assert_eq!(row.task.comm.as_bytes(), name.as_bytes());
+        let growth = row.usage.growth;
+        assert_eq!(growth.disk_read_bytes, bytes, "{way}: {growth:?}");
+        // Blocks that are neighbours may be one request.
+        assert!((1..=BLOCKS).contains(&growth.disk_reads), "{way}: {growth:?}");
+        let threads = interval.tasks.iter().filter(|row| row.task.pid == pid && row.task.tid.0 != pid.0);
+        let of_threads: u64 = threads.map(|row| row.usage.growth.disk_read_bytes).sum();
+        // Of its own requests, the kernel may leave some to a worker.
+        assert!(way == "own" || of_threads == bytes, "{way}: threads have read {of_threads} of {bytes}");
+        assert_eq!(reader.read(), bytes);
+        reader.end();
+        close(&mut ledger, &mut interval);
+        let exited = interval.exited.as_ref().expect("the ledger sees them");
+        let dead: Vec<_> = exited.iter().filter(|dead| dead.exit.process.tid.0 == pid.0).collect();
+        assert!(dead.iter().any(|dead| dead.exit.comm.as_bytes() == name.as_bytes()), "{way}: {dead:?}");
+        let read: u64 = dead.iter().filter_map(|dead| dead.booked.disk_read_bytes).sum();
+        assert_eq!(read, bytes, "{way}: {dead:?}");
+    }
 }

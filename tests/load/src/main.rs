@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{actor, burn, hostile, kin, read, sleepers, slew, states, storm, title, without_bpf, zoo};
+use cmd::{actor, burn, hostile, kin, read, ring, sleepers, slew, states, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -31,6 +31,7 @@ enum Command {
     WithoutBpf(without_bpf::Arguments),
     Actor(actor::Arguments),
     Read(read::Arguments),
+    Ring(ring::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::WithoutBpf(arguments) => without_bpf::run(&arguments),
         Command::Actor(arguments) => actor::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
+        Command::Ring(arguments) => ring::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

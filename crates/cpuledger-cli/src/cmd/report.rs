@@ -37,6 +37,7 @@ Examples:
   cpuledger report --since -1h --by unit                   the units of systemd in the last hour
   cpuledger report --columns self,usr,sys,rsspeak,read     other figures
   cpuledger report --by ancestor --format html --output report.html
+  cpuledger report --by device --since -1h                 what the disks read and wrote in the last hour
   cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
   cpuledger report --fleet s3://fleet/books --by pod       the pods of all machines that export there, in the last 7 days
 
@@ -46,8 +47,19 @@ formats are text and json (an object a line). docs/fleet.md has further question
 Exit codes: 0 done; 1 no such recording, nothing recorded in that span, some of it cannot be read, or output failed; 2 wrong option; 3 DuckDB or Python is not installed.";
 
 /// What `--by` takes, and completions offer.
-const NAMES_OF_BY: [&str; 10] =
-    ["wait", "command", "user", "cgroup", "unit", "container", "pod", "image", "process", "ancestor"];
+const NAMES_OF_BY: [&str; 11] = [
+    "wait",
+    "command",
+    "user",
+    "cgroup",
+    "unit",
+    "container",
+    "pod",
+    "image",
+    "process",
+    "ancestor",
+    "device",
+];
 
 /// Parts of the time line of a page.
 const BUCKETS: u32 = 240;
@@ -72,7 +84,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit:
-    /// what they did off the CPU, and what waited most comes first
+    /// what they did off the CPU, and what waited most comes first. device: what all disks read and wrote, and how long that took
     #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(NAMES_OF_BY), hide_possible_values = true)]
     by: String,
     /// What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw
@@ -131,20 +143,41 @@ fn choose<T: Copy>(
     Err(usage(format!("{option}: `{text}` is unknown{near}")))
 }
 
-/// `--by`: a dimension, and `wait` beside it or alone.
-fn parse_by(text: &str) -> anyhow::Result<(Dimension, bool)> {
-    let (mut by, mut is_of_waits) = (None, false);
+/// A word of `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Wait,
+    Device,
+    Rows(Dimension),
+}
+
+/// What is asked for by `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct By {
+    rows: Dimension,
+    is_of_waits: bool,
+    is_of_devices: bool,
+}
+
+/// `--by`: a dimension, and `wait` beside it or alone; or `device`.
+fn parse_by(text: &str) -> anyhow::Result<By> {
+    let (mut by, mut is_of_waits, mut is_of_devices) = (None, false, false);
     for word in text.split(',') {
-        let all = Dimension::ALL.into_iter().map(|by| (by.name(), Some(by)));
-        match choose("--by", word, [("wait", None)].into_iter().chain(all))? {
-            None => is_of_waits = true,
-            Some(own) if by.is_some_and(|by| by != own) => {
+        let all = Dimension::ALL.into_iter().map(|by| (by.name(), Word::Rows(by)));
+        let all = [("wait", Word::Wait)].into_iter().chain(all).chain([("device", Word::Device)]);
+        match choose("--by", word, all)? {
+            Word::Wait => is_of_waits = true,
+            Word::Device => is_of_devices = true,
+            Word::Rows(own) if by.is_some_and(|by| by != own) => {
                 return Err(usage(format!("--by: `{text}` names two kinds of rows; use one of them")));
             }
-            Some(own) => by = Some(own),
+            Word::Rows(own) => by = Some(own),
         }
     }
-    Ok((by.unwrap_or(Dimension::Command), is_of_waits))
+    if is_of_devices && (is_of_waits || by.is_some()) {
+        return Err(usage("--by device stands alone".to_owned()));
+    }
+    Ok(By { rows: by.unwrap_or(Dimension::Command), is_of_waits, is_of_devices })
 }
 
 fn parse_columns(names: &[String]) -> anyhow::Result<Vec<&'static Column>> {
@@ -163,6 +196,8 @@ struct Question {
     by: Dimension,
     /// What waited for a CPU most comes first.
     is_of_waits: bool,
+    /// The rows are of disks.
+    is_of_devices: bool,
     /// What is told of each row; nothing: what is usual.
     columns: Vec<&'static Column>,
     top: usize,
@@ -173,7 +208,7 @@ struct Question {
 
 impl Question {
     fn of(arguments: &Arguments) -> anyhow::Result<Question> {
-        let (by, is_of_waits) = parse_by(&arguments.by)?;
+        let By { rows: by, is_of_waits, is_of_devices } = parse_by(&arguments.by)?;
         let format = choose("--format", &arguments.format, FORMATS.into_iter())?;
         let mut columns = parse_columns(&arguments.columns)?;
         let has_own = arguments.compare.is_some() && format != Format::Json;
@@ -186,6 +221,11 @@ impl Question {
         if is_of_waits && !(is_of_one && format != Format::Html) {
             return Err(usage(
                 "--by wait is for one span as text, csv or json: name another kind of rows".to_owned(),
+            ));
+        }
+        if is_of_devices && !(is_of_one && format != Format::Html && columns.is_empty()) {
+            return Err(usage(
+                "--by device is for one span as text, csv or json, without --columns".to_owned(),
             ));
         }
         if is_of_waits && columns.is_empty() && format == Format::Text {
@@ -224,10 +264,13 @@ impl Question {
         }
         let top = arguments.top.parse();
         let top = top.map_err(|_| usage(format!("--top needs a number of rows, not `{}`", arguments.top)))?;
-        Ok(Question { by, is_of_waits, columns, top, format, spans })
+        Ok(Question { by, is_of_waits, is_of_devices, columns, top, format, spans })
     }
 
     fn dimensions(&self) -> Vec<Dimension> {
+        if self.is_of_devices {
+            return Vec::new();
+        }
         let mut dimensions: Vec<Dimension> = self.sheets().collect();
         if self.format == Format::Html && self.by != Dimension::Ancestor {
             dimensions.push(Dimension::Ancestor);
@@ -303,7 +346,8 @@ pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
     let by = choose("--by", by, Dimension::ALL.into_iter().map(|by| (by.name(), by)))?;
     let format = choose("--format", format, FORMATS.into_iter())?;
     let (is_of_waits, columns) = (false, Vec::new());
-    let question = Question { by, is_of_waits, columns, top: 30, format, spans: vec![Span::ALL] };
+    let question =
+        Question { by, is_of_waits, is_of_devices: false, columns, top: 30, format, spans: vec![Span::ALL] };
     let mut recording = recording::open(path)?;
     let mut part = || Part::read(path, &mut recording, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
@@ -359,6 +403,12 @@ impl Part {
                 "{}: nothing is recorded in that span{is_lost}; the recording is {}",
                 path.display(),
                 recording::extent(recording.span_realtime_ns())
+            );
+        }
+        if question.is_of_devices && read.accumulator.report(question.by, 0).balance.disks.intervals == 0 {
+            bail!(
+                "{}: no account of disks was recorded in that span: `cpuledger record --with disk` records one",
+                path.display()
             );
         }
         let header = recording.segments().find_map(|(_, segment)| segment.header());
@@ -451,6 +501,9 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut text = String::new();
     match question.format {
+        Format::Text if question.is_of_devices => view::devices::append_text(&mut text, &document),
+        Format::Json if question.is_of_devices => view::devices::append_json(&mut bytes, &document),
+        Format::Csv(_) if question.is_of_devices => view::devices::append_csv(&mut bytes, &document),
         Format::Text => view::text::append_report(&mut text, &document),
         Format::Json => view::json::append_report(&mut bytes, &document),
         Format::Csv(cells) => view::csv::append_report(&mut bytes, &document, cells),

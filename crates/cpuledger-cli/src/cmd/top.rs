@@ -69,10 +69,11 @@ Examples:
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
   sudo ptop -b -n 1 --by parts                      user, system and stolen time of the living and of the dead
+  sudo ptop -b -n 1 --by device                     what each disk read and wrote, and how long that took
   ptop --replay DIR --at 03:12                      the screen at that time; ( and ) step back and forward
   ptop --replay DIR -b --since 03:12 --until 03:15  what a recording has of these minutes
 
-Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait and parts need the ledger, or the service: \
+Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait, parts, blame and device need the ledger, or the service: \
 if neither works, the code is 3; with any other --source it is 2.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";
@@ -315,6 +316,7 @@ impl Printer<'_> {
         self.around.begin(interval.processes.len() + interval.tasks.len());
         self.look_up_names(interval);
         self.look_up_for_filter(interval);
+        self.look_up_disks(interval);
         let named = self.namer.named();
         let filter = Filter { query: &self.options.query, around: &self.around, named: &named };
         self.selection.select(self.options, interval, &filter);
@@ -328,7 +330,9 @@ impl Printer<'_> {
         let users = Some(&self.around.users);
         let (keys, host) = (self.options.json_keys, self.host.as_deref());
         shown.beside = Beside { keys, realtime_ns: self.realtime_ns, host, users };
-        if let Some(by) = self.options.by.pairs() {
+        if self.options.by.has_devices {
+            json::append_devices(&mut self.buffer, &shown, &self.around.disks);
+        } else if let Some(by) = self.options.by.pairs() {
             json::append_pairs(&mut self.buffer, &shown, by);
         } else if let Some((by, groups)) = self.options.by.group.zip(groups) {
             json::append_groups(&mut self.buffer, &shown, by, &groups);
@@ -359,6 +363,14 @@ impl Printer<'_> {
             let living = interval.processes.iter().chain(&interval.tasks).map(|row| row.task.euid);
             let dead = interval.exited.iter().flatten().filter_map(|exited| exited.exit.euid);
             living.chain(dead).for_each(|euid| self.around.users.learn(euid));
+        }
+    }
+
+    /// Looks up what disks of this machine are called, where that is shown.
+    fn look_up_disks(&mut self, interval: &Interval) {
+        if self.options.by.has_devices && self.reads_files {
+            let devices = interval.disks.iter().flat_map(|disks| &disks.devices);
+            self.around.disks.look_up(devices.map(|disk| (disk.major, disk.minor)));
         }
     }
 
@@ -421,6 +433,7 @@ impl Printer<'_> {
             has_parts: self.options.by.has_parts,
             groups: groups.as_deref(),
             pairs: self.options.by.pairs(),
+            has_devices: self.options.by.has_devices,
             columns: &self.options.columns,
             named: Some(named),
         };

@@ -8,6 +8,7 @@ use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Exited, Unattributed, Usage};
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
+use cpuledger_names::disks::Disks;
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut cell = Vec::new();
@@ -87,6 +88,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         has_parts: false,
         groups: None,
         pairs: None,
+        has_devices: false,
         columns: &[],
         named: None,
     };
@@ -108,6 +110,7 @@ fn who_made_whom_wait_is_a_table_with_both_sums() {
             has_parts: false,
             groups: None,
             pairs: Some(Dimension::Unit),
+            has_devices: false,
             columns: &[],
             named: Some(&named),
         };
@@ -141,6 +144,54 @@ web.service made backup.service wait 5.0 ms
     let nothing = Interval { pairs: Some(WaitPairs::default()), ..Interval::default() };
     assert_eq!(page_of(&nothing, 80), "Nobody waited for a CPU\n");
     assert!(page_of(&Interval::default(), 80).starts_with("No account of pairs was kept"));
+}
+
+#[test]
+fn what_each_disk_did_is_a_table() {
+    let page_of = |interval: &Interval| {
+        let names = [((259, 1), "nvme0n1".to_owned())];
+        let around = Surroundings { disks: Disks::of(names.into_iter().collect()), ..Surroundings::now() };
+        let page = Page {
+            time_of_day: "12:00:01",
+            load: None,
+            around: &around,
+            has_arguments: false,
+            width: 120,
+            has_states: false,
+            has_parts: false,
+            groups: None,
+            pairs: None,
+            has_devices: true,
+            columns: &[],
+            named: None,
+        };
+        let text =
+            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
+        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+    };
+    let interval = crate::devices::tests::example();
+    assert_eq!(
+        page_of(&interval),
+        "\
+DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
+nvme0n1              1000    3.9M      250.0      200  800.0K       50.0        0.2      300.0
+8:0                     3   12.0K        0.7        0      0B        0.0        0.0        0.7
+In no row of a process: 0B read, 20.0K written
+"
+    );
+    let sums = Interval { disks: None, ..interval };
+    assert_eq!(
+        page_of(&sums),
+        "\
+DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
+(all disks)          1003    3.9M      250.7      200  800.0K       50.0          -          -
+In no row of a process: 0B read, 20.0K written
+The service and recordings have the sum of all disks: `top --source ledger` shows each disk of this machine
+"
+    );
+    let quiet = Interval { disks: Some(cpuledger_model::disk::Disks::default()), ..Interval::default() };
+    assert_eq!(page_of(&quiet), "No disk has ended a request\n");
+    assert!(page_of(&Interval::default()).starts_with("No account of disks was kept"));
 }
 
 #[test]

@@ -125,6 +125,39 @@ fn printed_pairs() -> serde_json::Value {
     printed
 }
 
+/// What each disk did; then, of an interval that has the sum alone.
+fn printed_devices() -> [serde_json::Value; 2] {
+    let interval = crate::devices::tests::example();
+    let names = DiskNames::of([((259, 1), "nvme0n1".to_owned())].into_iter().collect());
+    let print = |interval: &Interval| -> serde_json::Value {
+        let mut line = Vec::new();
+        append_devices(&mut line, &Shown::without_rows(interval), &names);
+        serde_json::from_slice(&line).expect("valid JSON")
+    };
+    let each = print(&interval);
+    let sum = print(&Interval { disks: None, ..interval });
+    assert_eq!(print(&Interval::default())["devices"], serde_json::Value::Null);
+    [each, sum]
+}
+
+#[test]
+fn disks_have_their_names_and_a_sum_says_that_it_is_one() {
+    let [each, sum] = printed_devices();
+    assert_eq!((&each["schema"], &each["by"]), (&DEVICES_SCHEMA.into(), &"device".into()));
+    let (disk, other) = (&each["devices"][0], &each["devices"][1]);
+    assert_eq!(
+        (&disk["name"], &disk["major"], &disk["reads"]),
+        (&"nvme0n1".into(), &259.into(), &1000.into())
+    );
+    assert_eq!((&other["name"], &other["is_sum"]), (&serde_json::Value::Null, &false.into()));
+    let all = &sum["devices"][0];
+    assert_eq!((&all["name"], &all["is_sum"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!(
+        (&all["major"], &all["queue_ns"], &all["reads"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null, &1003.into())
+    );
+}
+
 /// Two groups, one with all that says which it is.
 fn printed_groups() -> serde_json::Value {
     let named = |name: Name| Sum { rows: 1, ..Sum::new(name) };
@@ -269,6 +302,7 @@ fn every_key_is_in_the_document() {
         ("Because of what tasks waited", &printed["wait_caused_by"]),
         ("Rows of `wait_pairs`", &printed["wait_pairs"][0]),
         ("Rows of `pairs`", &pairs["pairs"][0]),
+        ("Rows of `devices`", &printed_devices()[0]["devices"][0]),
         ("Rows of `groups`", &groups["groups"][0]),
         ("Rows of `groups`", &groups["groups"][1]),
     ] {

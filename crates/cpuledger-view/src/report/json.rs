@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "cpuledger.report/1";
 /// That of two reports side by side.
 pub const COMPARISON_SCHEMA: &str = "cpuledger.comparison/1";
 
-fn end(line: &mut Vec<u8>) {
+pub(super) fn end(line: &mut Vec<u8>) {
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -24,7 +24,7 @@ fn end(line: &mut Vec<u8>) {
 pub fn append_report(line: &mut Vec<u8>, document: &Document<'_>) {
     line.push(b'{');
     append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
-    append_head(line, document);
+    append_head(line, document, document.by.name());
     append_key(line, "rows");
     line.push(b'[');
     for row in &document.report.rows {
@@ -50,7 +50,7 @@ pub fn append_comparison(line: &mut Vec<u8>, comparison: &Comparison<'_>) {
     for (key, document) in [("before", &comparison.before), ("after", &comparison.after)] {
         append_key(line, key);
         line.push(b'{');
-        append_head(line, document);
+        append_head(line, document, document.by.name());
         append_missing(line, document);
         close(line, b'}');
     }
@@ -74,14 +74,14 @@ pub fn append_comparison(line: &mut Vec<u8>, comparison: &Comparison<'_>) {
     end(line);
 }
 
-fn append_head(line: &mut Vec<u8>, document: &Document<'_>) {
+pub(super) fn append_head(line: &mut Vec<u8>, document: &Document<'_>, by: &str) {
     let about = document.about;
     let host = about.host.as_ref().map_or(Value::Absent, |host| Value::Bytes(host.as_bytes()));
     let extent = document.report.extent;
     for (key, value) in [
         ("recording", Value::Bytes(about.recording.as_bytes())),
         ("host", host),
-        ("by", Value::Bytes(document.by.name().as_bytes())),
+        ("by", Value::Bytes(by.as_bytes())),
         ("tier_ns", Value::Unsigned(about.tier_ns)),
         ("since_realtime_ns", known(about.since_ns)),
         ("until_realtime_ns", known(about.until_ns)),
@@ -173,7 +173,7 @@ fn append_amounts(line: &mut Vec<u8>, columns: &[&'static Column], amounts: &Amo
     }
 }
 
-fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
+pub(super) fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
     append_key(line, "losses");
     line.push(b'[');
     for lost in &document.about.losses {

@@ -66,7 +66,7 @@ fn cell(column: &Column, value: u64, capacity_ns: u64) -> String {
     }
 }
 
-fn append_head(text: &mut String, document: &Document<'_>) {
+pub(super) fn append_head(text: &mut String, document: &Document<'_>) {
     let balance = &document.report.balance;
     let local = |ns: u64| (document.local)(ns);
     let (from, to) = document.report.extent.map_or_else(Default::default, |extent| {

@@ -7,6 +7,7 @@ pub(crate) mod hostile;
 pub(crate) mod kin;
 pub(crate) mod read;
 mod release;
+pub(crate) mod ring;
 pub(crate) mod sleepers;
 pub(crate) mod slew;
 pub(crate) mod states;

@@ -53,7 +53,7 @@ pub struct Arguments {
     pub columns: Vec<String>,
     /// wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor:
     /// group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait
-    /// for a CPU; blame,unit: likewise by unit (or container, pod, image)
+    /// for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
@@ -134,6 +134,8 @@ pub struct By {
     pub has_parts: bool,
     /// Who made whom wait for a CPU.
     pub has_blame: bool,
+    /// What each disk did.
+    pub has_devices: bool,
     /// Rows put together.
     pub group: Option<Dimension>,
 }
@@ -165,6 +167,9 @@ impl By {
             }),
             By { has_blame: true, .. } => {
                 Some(OfLedger { option: "--by blame", known: "who made whom wait", instead: "" })
+            }
+            By { has_devices: true, .. } => {
+                Some(OfLedger { option: "--by device", known: "what disks did", instead: "" })
             }
             By { has_parts: true, .. } => Some(OfLedger {
                 option: "--by parts",
@@ -245,12 +250,7 @@ impl Options {
         let (source, mut size) =
             parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref(), arguments.with.as_deref())?;
         let by = parse_by(arguments.by.as_deref(), format, source)?;
-        if by.has_blame && is_screen {
-            return Err(usage("--by blame is printed: it needs -b or --format json".to_owned()));
-        }
-        if by.has_blame {
-            size.accounts = size.accounts.with(Account::Pairs);
-        }
+        size.accounts = size.accounts.union(accounts_of(by, is_screen)?);
         let columns = parse_columns(&arguments.columns)?;
         if !columns.is_empty() && (is_screen || format != Format::Text || by != By::default()) {
             return Err(usage(
@@ -293,6 +293,21 @@ impl Options {
             query,
         })
     }
+}
+
+/// The account that what is shown needs, where it stands in the place of rows. The screen has views of its own.
+fn accounts_of(by: By, is_screen: bool) -> Result<Accounts, Failure> {
+    let (name, account, instead) = match by {
+        By { has_blame: true, .. } => ("blame", Account::Pairs, ""),
+        By { has_devices: true, .. } => {
+            ("device", Account::Disk, "; key 5 of the screen shows disks by process")
+        }
+        _ => return Ok(Accounts::NONE),
+    };
+    if is_screen {
+        return Err(usage(format!("--by {name} is printed: it needs -b or --format json{instead}")));
+    }
+    Ok(Accounts::of(&[account]))
 }
 
 /// The recording that is asked for.
@@ -441,7 +456,7 @@ fn names_of_by() -> impl Iterator<Item = &'static str> {
     ];
     const WITH_BLAME: [&str; Dimension::OF_CGROUP.len()] =
         ["blame,cgroup", "blame,unit", "blame,container", "blame,pod", "blame,image"];
-    let alone = ["wait", "parts", "blame"];
+    let alone = ["wait", "parts", "blame", "device"];
     alone.into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT).chain(WITH_BLAME)
 }
 
@@ -461,9 +476,13 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_blame = true;
                 continue;
             }
+            "device" => {
+                by.has_devices = true;
+                continue;
+            }
             word => Dimension::by_name(word).ok_or_else(|| {
                 usage(format!(
-                    "--by takes wait, parts, blame, {}, not `{word}`",
+                    "--by takes wait, parts, blame, device, {}, not `{word}`",
                     listed(Dimension::ALL.map(Dimension::name), "or")
                 ))
             })?,
@@ -476,27 +495,7 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
         }
         by.group = Some(group);
     }
-    if by.has_parts && (by.has_states || by.has_blame || by.group.is_some()) {
-        return Err(usage("--by parts stands alone".to_owned()));
-    }
-    if by.has_blame && (by.has_states || by.group.is_some_and(|group| !Dimension::OF_CGROUP.contains(&group)))
-    {
-        return Err(usage(format!(
-            "--by blame stands alone, or with {}",
-            listed(Dimension::OF_CGROUP.map(Dimension::name), "or")
-        )));
-    }
-    if by.has_blame && matches!(format, Format::Csv | Format::CsvSafe) {
-        return Err(usage(
-            "--by blame works with text and json: csv has the rows; drop --by or --format".to_owned(),
-        ));
-    }
-    if let Some(group) = by.group.filter(|_| matches!(format, Format::Csv | Format::CsvSafe)) {
-        let name = group.name();
-        return Err(usage(format!(
-            "--by {name} works with text and json: csv has the rows; drop --by or --format"
-        )));
-    }
+    check_by(by, format)?;
     // Netlink knows the parts on a kernel that keeps account of the dead, which is seen when it is opened.
     let lacks_it = |kind: &SourceKind| !(kind.is_of_ledger() || by.has_parts && *kind == SourceKind::Netlink);
     match source.filter(lacks_it).zip(by.of_ledger()) {
@@ -505,6 +504,32 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
         }
         None => Ok(by),
     }
+}
+
+/// Whether these go together.
+fn check_by(by: By, format: Format) -> Result<(), Failure> {
+    if by.has_parts && (by.has_states || by.has_blame || by.group.is_some()) {
+        return Err(usage("--by parts stands alone".to_owned()));
+    }
+    if by.has_devices && by != (By { has_devices: true, ..By::default() }) {
+        return Err(usage("--by device stands alone".to_owned()));
+    }
+    if by.has_blame && (by.has_states || by.group.is_some_and(|group| !Dimension::OF_CGROUP.contains(&group)))
+    {
+        return Err(usage(format!(
+            "--by blame stands alone, or with {}",
+            listed(Dimension::OF_CGROUP.map(Dimension::name), "or")
+        )));
+    }
+    let is_csv = matches!(format, Format::Csv | Format::CsvSafe);
+    let own = [(by.has_blame, "blame"), (by.has_devices, "device")];
+    let own = own.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
+    if let Some(name) = own.or(by.group.map(Dimension::name)).filter(|_| is_csv) {
+        return Err(usage(format!(
+            "--by {name} works with text and json: csv has the rows; drop --by or --format"
+        )));
+    }
+    Ok(())
 }
 
 /// Where nothing else is asked for.

@@ -70,7 +70,7 @@ fn every_name_that_is_offered_is_taken() {
     for name in names_of_by() {
         assert!(parse(&format!("--by {name}")).is_ok(), "{name}");
     }
-    assert_eq!(names_of_by().count(), 3 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
+    assert_eq!(names_of_by().count(), 4 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
 }
 
 #[test]
@@ -84,6 +84,26 @@ fn who_made_whom_wait_is_an_account_that_is_asked_for_with_it() {
         ("-b --by blame,wait", "stands alone"),
         ("-b --by blame --format csv", "text and json"),
         ("-b --by blame --source walk", "needs the ledger"),
+    ] {
+        let refused = parse(line).expect_err(line).to_string();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
+}
+
+#[test]
+fn what_disks_did_is_an_account_that_is_asked_for_with_it() {
+    let options = parse("-b --by device").expect("it is good");
+    assert!(options.by.has_devices);
+    assert_eq!(options.size.accounts, Accounts::of(&[Account::Disk]));
+    let with_more = parse("--by device --with network --format json").expect("it is good");
+    assert_eq!(with_more.size.accounts, Accounts::of(&[Account::Disk, Account::Network]));
+    for (line, part) in [
+        ("-b --by device,unit", "stands alone"),
+        ("-b --by device,wait", "stands alone"),
+        ("-b --by blame,device", "stands alone"),
+        ("-b --by parts,device", "stands alone"),
+        ("-b --by device --format csv", "text and json"),
+        ("-b --by device --source procfs", "needs the ledger"),
     ] {
         let refused = parse(line).expect_err(line).to_string();
         assert!(refused.contains(part), "{line}: {refused}");
