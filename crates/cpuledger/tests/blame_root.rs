@@ -359,8 +359,8 @@ fn cgroups_that_share_a_cpu_make_each_other_wait_root() {
 fn pairs_balance_under_storms_root() {
     let _alone = alone();
     for threads in [false, true] {
-        let storm =
-            Storm::start(&StormPlan { workers: 4, threads, ..StormPlan::default() }).expect("a storm");
+        let workers = 4;
+        let storm = Storm::start(&StormPlan { workers, threads, ..StormPlan::default() }).expect("a storm");
         let mut books = Books::open(PAIRS);
         for length_ns in [INTERVAL_NS, 0, 1_000_000, 0, 30_000_000, INTERVAL_NS] {
             books.close(length_ns);
@@ -516,8 +516,8 @@ fn a_task_that_is_moved_while_it_waits_makes_no_difference_to_the_sums_root() {
 fn a_storm_of_forks_and_one_of_threads_balance_root() {
     let _alone = alone();
     for threads in [false, true] {
-        let storm =
-            Storm::start(&StormPlan { workers: 4, threads, ..StormPlan::default() }).expect("a storm");
+        let workers = 4;
+        let storm = Storm::start(&StormPlan { workers, threads, ..StormPlan::default() }).expect("a storm");
         let mut books = Books::open(BLAME);
         for length_ns in [INTERVAL_NS, 0, 1_000_000, 0, 30_000_000, INTERVAL_NS] {
             books.close(length_ns);
@@ -525,7 +525,10 @@ fn a_storm_of_forks_and_one_of_threads_balance_root() {
         let few = if is_emulated() { 10 } else { 100 };
         assert!(books.interval.exited.as_ref().map_or(0, Vec::len) > few, "a storm makes tasks that die");
         let suffered_ns = books.interval.waits.suffered_ns;
-        assert!(suffered_ns > Some(INTERVAL_NS), "four workers and fewer CPUs: {suffered_ns:?}");
+        // Where each worker has a CPU, few wait, but some do: what is born waits for a switch.
+        let cpus = std::thread::available_parallelism().expect("a number of CPUs").get();
+        let least_ns = if workers > cpus { INTERVAL_NS } else { 0 };
+        assert!(suffered_ns > Some(least_ns), "{workers} workers and {cpus} CPUs: {suffered_ns:?}");
         drop(storm);
     }
 }
