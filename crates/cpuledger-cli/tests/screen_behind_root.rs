@@ -1,4 +1,5 @@
-//! A live screen goes back beyond what it has seen: into the recording of the service, or the usual one. Needs root, to become other users.
+//! A live screen goes back beyond what it has seen: into the recording of the service, or the usual one. What it asks the service to keep depends
+//! on its view. Needs root, to become other users.
 
 mod replayed;
 mod service;
@@ -6,7 +7,7 @@ mod tmux;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpuledger_load::scene::alone;
 use cpuledger_service::client::Client;
@@ -136,4 +137,43 @@ fn a_live_screen_goes_back_into_the_recording_of_the_service_root() {
     terminal.press(&["$"]);
     terminal.wait(|text| day(text).is_none());
     terminal.quit();
+}
+
+/// The view of blame asks for pairs beside it, gets what the user may have, and keeps nothing when another view is shown.
+#[test]
+fn blame_has_pairs_where_the_service_grants_them_root() {
+    let _alone = alone();
+    let service = Service::start("[ledger]\naccounts_of_readers = [\"blame\"]\n");
+    let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
+    let mut wait_for = |wanted: &[&str]| {
+        let begin = Instant::now();
+        loop {
+            let accounts = client.info().expect("it answers").accounts;
+            if accounts == wanted {
+                return;
+            }
+            assert!(begin.elapsed() < TIMEOUT, "{accounts:?} instead of {wanted:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let stranger = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    for (name, user, accounts) in
+        [("blame-all", "", &["blame", "pairs"][..]), ("blame-some", stranger, &["blame"])]
+    {
+        let terminal = Terminal::open(name, 120, 30);
+        open_up(terminal.folder());
+        let environment = format!(
+            "env HOME={} CPULEDGER_SOCKET={}",
+            terminal.folder().display(),
+            service.socket().display()
+        );
+        terminal.start_with(&format!("{environment} {user}"), "--source service -d 0.3");
+        wait_for(&[]);
+        terminal.press(&["4"]);
+        terminal.wait(|text| text.contains("CAUSED▾") && !text.contains("was not kept"));
+        wait_for(accounts);
+        terminal.press(&["1"]);
+        wait_for(&[]);
+        terminal.quit();
+    }
 }

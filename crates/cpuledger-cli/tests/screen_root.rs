@@ -308,9 +308,9 @@ fn sums_of_states(text: &str) -> Vec<u64> {
     let Some(header) = text.lines().find(|line| line.contains("WAIT") && line.contains("COMMAND")) else {
         return Vec::new();
     };
-    let end_of = |name: &str| header.find(name).map(|from| from + name.len());
+    let end_of = |name: &str| header.find(name).map(|from| header[..from + name.len()].chars().count());
     let (Some(from), Some(to)) =
-        (end_of("%HELDv"), end_of(" ?").filter(|_| header.contains(" ? ")).or(end_of("STOP")))
+        (end_of("%HELD▾"), end_of(" ?").filter(|_| header.contains(" ? ")).or(end_of("STOP")))
     else {
         return Vec::new();
     };
@@ -365,7 +365,7 @@ fn states_of_each_row_add_up_as_printed_root() {
     // It may begin there, too.
     let terminal = Terminal::open("states-by", 120, 40);
     terminal.start("--by wait,command -d 0.5");
-    let text = terminal.settled(|text| text.contains("%HELDv") && sums_of_states(text).len() >= 3);
+    let text = terminal.settled(|text| text.contains("%HELD▾") && sums_of_states(text).len() >= 3);
     assert!(text.contains("[+] ") && sums_of_states(&text).iter().all(|sum| *sum == 1000), "{text}");
     terminal.quit();
     drop(stopped);

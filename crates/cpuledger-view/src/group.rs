@@ -270,6 +270,13 @@ pub fn exited_row(exited: &Exited) -> Row {
     Row::new(task, usage)
 }
 
+/// A row of a sum, with all that the sum used instead of what it used itself: what a filter asks of a line that is shown for all of its rows.
+pub fn in_sum(row: &Row, sum: &Sum) -> Row {
+    let task = Task { runtime_ns: sum.total.task.runtime_ns, ..row.task };
+    let usage = Usage { accounting_parent: row.usage.accounting_parent, ..sum.total.usage };
+    Row::new(task, usage)
+}
+
 /// The row of one that was blocked all the time: what is known of it.
 pub fn blocked_row(blocked: &Blocked) -> Row {
     const KNOWN: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]);

@@ -135,11 +135,11 @@ impl Writer {
         text.append(&mut self.line);
     }
 
-    /// Appends what the source cannot see, and what it has lost; without the end of the line. Returns whether there is anything.
-    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) -> bool {
-        let has_any = self.append_unseen(interval);
+    /// Appends what the source cannot see, and what it has lost; without the end of the line. Returns how much that is.
+    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) -> usize {
+        let count = self.append_unseen(interval);
         text.append(&mut self.line);
-        has_any
+        count
     }
 
     fn say_balance(&mut self, interval: &Interval) {
@@ -183,9 +183,8 @@ impl Writer {
         }
     }
 
-    /// What this source cannot see, and what it has lost.
-    /// Returns whether there is anything that was not seen, or is wrong.
-    fn append_unseen(&mut self, interval: &Interval) -> bool {
+    /// What this source cannot see, and what it has lost. Returns how much was not seen, or is wrong.
+    fn append_unseen(&mut self, interval: &Interval) -> usize {
         let fault = interval.fault();
         if let Some(fault) = &fault {
             self.say("Out of balance, which is an error of cpuledger: ");
@@ -194,7 +193,7 @@ impl Writer {
         }
         let unseen = match (interval.source, &interval.exited) {
             (SourceKind::Service | SourceKind::Ledger, _) => {
-                return self.append_lost(interval) || fault.is_some();
+                return self.append_lost(interval) + usize::from(fault.is_some());
             }
             (SourceKind::Walk, Some(_)) => {
                 "Not seen: idle, stolen, blocked and sleeping time, the parent at fork of processes older than its hooks, \
@@ -224,11 +223,11 @@ impl Writer {
             self.say("; lost: ");
             self.number(interval.missed_exits, " reports of exits");
         }
-        true
+        1 + usize::from(interval.missed_exits > 0) + usize::from(fault.is_some())
     }
 
-    /// Returns whether anything was lost.
-    fn append_lost(&mut self, interval: &Interval) -> bool {
+    /// Returns how much was lost.
+    fn append_lost(&mut self, interval: &Interval) -> usize {
         let by = &interval.unattributed_by;
         let plural = |count: u64, one, many| if count == 1 { one } else { many };
         let without_books = match interval.source {
@@ -268,15 +267,15 @@ impl Writer {
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
             self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
-            return false;
+            return 0;
         }
         let mut words = "Not exact: ";
-        for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
+        for (count, what) in losses.iter().filter(|(count, _)| *count > 0) {
             self.say(words);
-            self.number(count, what);
+            self.number(*count, what);
             words = "; ";
         }
-        true
+        losses.iter().filter(|(count, _)| *count > 0).count()
     }
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {

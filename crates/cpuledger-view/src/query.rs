@@ -55,6 +55,11 @@ impl Query {
         self.root.as_ref().is_none_or(|root| root.holds(subject))
     }
 
+    /// Whether the row matches if it used other amounts: all that is asked of amounts may hold then.
+    pub fn may_match(&self, subject: &Subject<'_>) -> bool {
+        self.root.as_ref().is_none_or(|root| root.may_be(true, subject))
+    }
+
     /// Whether it looks at arguments, which are to be read first.
     pub fn needs_arguments(&self) -> bool {
         self.looks_at(|what| matches!(what, What::Arguments))

@@ -53,10 +53,21 @@ fn names() -> impl Iterator<Item = &'static str> {
     aliases().map(|(name, _)| name).chain(PROCESS_KEYS.iter().map(|key| key.name()))
 }
 
-/// The filter without the last word, if that may be, or become, a name.
-pub fn without_name(filter: &str) -> Option<&str> {
-    let begun = begun(filter).filter(|begun| names().any(|name| name.starts_with(begun)))?;
-    Some(&filter[..filter.len() - begun.len()])
+/// The last word of a filter that is being typed, if that may be, or become, a name: only what follows says whether it is one.
+pub fn undecided(filter: &str) -> Option<&str> {
+    let filter = filter.strip_suffix('!').unwrap_or(filter);
+    begun(filter).filter(|begun| !begun.is_empty() && names().any(|name| name.starts_with(begun)))
+}
+
+/// The filter that is being typed without that word.
+pub fn decided(filter: &str) -> &str {
+    let kept = filter.strip_suffix('!').unwrap_or(filter);
+    undecided(filter).and_then(|word| kept.strip_suffix(word)).unwrap_or(kept)
+}
+
+/// Whether a filter that is being typed ends in an operator, so that a value is to follow.
+pub fn lacks_value(filter: &str) -> bool {
+    filter.ends_with(['=', '<', '>', '~', '!'])
 }
 
 /// Names that a filter may go on with, the short ones first.
@@ -93,8 +104,26 @@ mod tests {
         assert_eq!(completed("comm=x (voluntary_sw"), Some("comm=x (voluntary_switches".to_owned()));
         assert_eq!(completions("comm=vol"), Vec::<&str>::new(), "a value");
         assert_eq!(completed("nonsense"), None);
-        assert_eq!(without_name("cpu>5 nam"), Some("cpu>5 "));
-        assert_eq!((without_name("cpu>5"), without_name("cpu>5 nonsense")), (None, None));
+    }
+
+    #[test]
+    fn a_word_that_may_be_a_name_waits_for_what_follows() {
+        for (filter, word, kept) in [
+            ("u", Some("u"), ""),
+            ("cpu>5 nam", Some("nam"), "cpu>5 "),
+            ("cpu>5 (nam", Some("nam"), "cpu>5 ("),
+            ("cpu!", Some("cpu"), ""),
+            ("cpu>5", None, "cpu>5"),
+            ("cpu>", None, "cpu>"),
+            ("cpu>5 ", None, "cpu>5 "),
+            ("cpu>5 nonsense", None, "cpu>5 nonsense"),
+            // A blank behind it makes it a word.
+            ("nam ", None, "nam "),
+            ("", None, ""),
+        ] {
+            assert_eq!((undecided(filter), decided(filter)), (word, kept), "{filter}");
+        }
+        assert!(lacks_value("cpu>") && lacks_value("cpu!") && !lacks_value("cpu>5"));
     }
 
     #[test]

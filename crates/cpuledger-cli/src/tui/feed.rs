@@ -112,7 +112,8 @@ impl Feed {
             let is_first = std::mem::take(&mut is_first);
             if subscription != self.subscription || outcome == Outcome::Stopped || is_first {
                 self.subscription = subscription;
-                self.collector.intervals.keep(self.accounts.union(subscription.accounts));
+                let accounts = self.accounts.union(subscription.accounts);
+                self.collector.intervals.keep_with(accounts, subscription.also);
                 self.collector.intervals.go_on(
                     subscription.delay_ns,
                     self.fields(),

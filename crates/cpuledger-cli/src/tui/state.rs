@@ -61,7 +61,7 @@ pub struct Layout {
 }
 
 /// From this width of its column on, commands are shown with their arguments.
-const ROOM_FOR_ARGUMENTS: u16 = 30;
+const ROOM_FOR_ARGUMENTS: u16 = 18;
 
 /// The user who has started the screen, maybe by sudo.
 fn own_uid() -> u32 {
@@ -327,6 +327,8 @@ impl State {
         // Threads of the detail have rows where the source lists all of them anyway.
         let of_frame = self.frame.as_ref().filter(|_| self.detail.is_some());
         let lists_threads = of_frame.is_some_and(|frame| frame.interval.source.is_booked_by_task());
+        // The account itself comes first: the more is kept, the longer it takes to begin.
+        let has_account = self.strip.is_some() || self.missing().is_none();
         Subscription {
             delay_ns: settings.delay_ns,
             fields,
@@ -336,6 +338,7 @@ impl State {
                 .account
                 .and_then(View::account)
                 .map_or(Accounts::NONE, |(account, _)| Accounts::of(&[account])),
+            also: self.account.filter(|_| has_account).map_or(Accounts::NONE, View::also),
         }
     }
 

@@ -15,4 +15,6 @@ pub struct Subscription {
     pub has_all: bool,
     /// What is kept besides, for the view that is shown.
     pub accounts: Accounts,
+    /// What is kept for it where the source grants it.
+    pub also: Accounts,
 }

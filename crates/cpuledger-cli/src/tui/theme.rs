@@ -9,6 +9,9 @@ use ratatui_core::style::{Color, Modifier, Style};
 
 use super::backend::nearest;
 
+/// Shares of a CPU, in thousandths, are of less weight below this one.
+pub const LEAST_BRIGHT: u64 = 10;
+
 /// Which colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeName {
@@ -55,7 +58,7 @@ pub struct Theme {
     pub mark: Style,
     /// What is wrong.
     pub error: Style,
-    /// Keys in the last line.
+    /// Keys in the last line, whose words are labels.
     pub key: Style,
     /// User time; self.
     pub user: Style,
@@ -63,7 +66,7 @@ pub struct Theme {
     pub system: Style,
     /// Stolen and interrupts; exited children.
     pub stolen: Style,
-    /// What is free.
+    /// What is free, and intervals that are over.
     pub idle: Style,
     /// What is unattributed.
     pub unattributed: Style,
@@ -79,7 +82,6 @@ struct Palette {
     header: (Color, Color),
     sorted: Color,
     selected: (Color, Color),
-    followed: (Color, Color),
     exited: Color,
     group: Color,
     mark: Color,
@@ -95,7 +97,6 @@ const SIXTEEN: Palette = Palette {
     header: (Color::Black, Color::Gray),
     sorted: Color::Black,
     selected: (Color::Black, Color::Cyan),
-    followed: (Color::Black, Color::Yellow),
     exited: Color::Gray,
     group: Color::LightCyan,
     mark: Color::LightYellow,
@@ -112,7 +113,6 @@ const SIXTEEN_LIGHT: Palette = Palette {
     header: (Color::Gray, Color::Blue),
     sorted: Color::White,
     selected: (Color::White, Color::Black),
-    followed: (Color::Black, Color::Yellow),
     exited: Color::Reset,
     group: Color::Blue,
     mark: Color::Blue,
@@ -126,9 +126,8 @@ const DARK: Palette = Palette {
     own: Color::Rgb(255, 255, 255),
     label: Color::Rgb(148, 156, 166),
     header: (Color::Rgb(230, 237, 243), Color::Rgb(52, 59, 68)),
-    sorted: Color::Rgb(255, 216, 102),
+    sorted: Color::Rgb(121, 192, 255),
     selected: (Color::Rgb(255, 255, 255), Color::Rgb(38, 79, 120)),
-    followed: (Color::Rgb(28, 28, 28), Color::Rgb(224, 175, 104)),
     exited: Color::Rgb(148, 156, 166),
     group: Color::Rgb(121, 192, 255),
     mark: Color::Rgb(242, 204, 96),
@@ -148,9 +147,8 @@ const LIGHT: Palette = Palette {
     own: Color::Rgb(0, 0, 0),
     label: Color::Rgb(87, 96, 106),
     header: (Color::Rgb(36, 41, 47), Color::Rgb(208, 215, 222)),
-    sorted: Color::Rgb(95, 0, 0),
+    sorted: Color::Rgb(3, 47, 98),
     selected: (Color::Rgb(255, 255, 255), Color::Rgb(7, 87, 186)),
-    followed: (Color::Rgb(36, 41, 47), Color::Rgb(242, 204, 96)),
     exited: Color::Rgb(87, 96, 106),
     group: Color::Rgb(5, 80, 174),
     mark: Color::Rgb(125, 78, 0),
@@ -172,7 +170,6 @@ const CONTRAST: Palette = Palette {
     header: (Color::Black, Color::White),
     sorted: Color::Black,
     selected: (Color::Black, Color::LightYellow),
-    followed: (Color::Black, Color::LightGreen),
     exited: Color::Gray,
     group: Color::LightCyan,
     mark: Color::LightYellow,
@@ -212,15 +209,14 @@ impl Theme {
             own: text(palette.own),
             label: text(palette.label),
             header: on(palette.header),
-            sorted: on((palette.sorted, palette.header.1))
-                .add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            sorted: on((palette.sorted, palette.header.1)).add_modifier(Modifier::BOLD),
             selected: on(palette.selected),
-            followed: on(palette.followed),
+            followed: on(palette.selected).add_modifier(Modifier::BOLD),
             exited: text(palette.exited).add_modifier(Modifier::ITALIC),
             group: text(palette.group).add_modifier(Modifier::BOLD),
             mark: text(palette.mark).add_modifier(Modifier::BOLD),
             error: text(palette.error).add_modifier(Modifier::BOLD),
-            key: on(palette.selected),
+            key: text(palette.group).add_modifier(Modifier::BOLD),
             user,
             system,
             stolen,
@@ -247,7 +243,7 @@ impl Theme {
             group: bold,
             mark: bold,
             error: bold,
-            key: reversed,
+            key: bold,
             user: plain,
             system: bold,
             stolen: dim,

@@ -1,6 +1,7 @@
 //! The state as it is seen. Nothing here reads anything but the state, and of the table only the lines in sight are
 //! written.
 
+mod blame;
 mod canvas;
 mod detail;
 mod dialog;
@@ -8,7 +9,6 @@ mod facts;
 mod foot;
 mod head;
 mod help;
-mod pairs;
 mod pieces;
 mod place;
 mod states;
@@ -26,6 +26,9 @@ pub use canvas::Look;
 
 /// From this height on there is a line with the history of the selected row, and one that explains the marks of states.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
+
+/// From this height on there is an empty line below the head.
+const LEAST_HEIGHT_WITH_GAP: u16 = 30;
 
 /// Finds out where everything goes.
 pub fn layout(state: &State, size: (u16, u16)) -> Layout {
@@ -54,12 +57,24 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
     layout
 }
 
-/// Lines between head and table: what is to be said of the past, and those of the view of states.
+/// Lines between head and table: an empty one, what is to be said of the past, and what explains the view.
 fn lines_above(state: &State, (width, height): (u16, u16)) -> u16 {
     let note = (head::note(state, width.into()).len() as u16).min(height / 3);
-    let has_blocked = || state.view() == View::States && states::blocked(state, width).is_some();
-    let has_more = || has_blocked() || pairs::longest(state, width).is_some();
-    note + if has_legend(state, height) { 1 + u16::from(has_more()) } else { 0 }
+    gap(height)
+        + note
+        + if has_legend(state, height) { 1 + below_legend(state, width).len() as u16 } else { 0 }
+}
+
+fn gap(height: u16) -> u16 {
+    u16::from(height >= LEAST_HEIGHT_WITH_GAP)
+}
+
+/// What is said below the line that explains marks or columns.
+fn below_legend(state: &State, width: u16) -> Vec<String> {
+    if state.view() == View::States {
+        return states::blocked(state, width).into_iter().collect();
+    }
+    blame::lines(state, width)
 }
 
 fn has_legend(state: &State, height: u16) -> bool {
@@ -102,7 +117,7 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
 fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
     let area = buffer.area;
     let above = lines_above(state, (area.width, area.height));
-    let mut row = state.layout.header_row - above;
+    let mut row = state.layout.header_row - above + gap(area.height);
     for line in head::note(state, area.width.into()) {
         if row < state.layout.header_row {
             canvas::write(buffer, 0, row, &line, look.theme.header);
@@ -115,14 +130,12 @@ fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
             let pieces = parts.map(|(part, rank)| (rank, (*part).to_owned(), look.theme.label));
             let pieces = pieces::fitting(pieces.collect(), area.width.into());
             pieces::draw_pieces(&pieces, buffer, 0, row);
-            if let Some(longest) = pairs::longest(state, area.width) {
-                canvas::write(buffer, 0, row + 1, &longest, look.theme.text);
-            }
         } else {
             states::draw_legend(frame, look, buffer, row);
-            if let Some(blocked) = states::blocked(state, area.width) {
-                canvas::write(buffer, 0, row + 1, &blocked, look.theme.error);
-            }
+        }
+        let style = if state.account.is_some() { look.theme.text } else { look.theme.error };
+        for (row, line) in (row + 1..).zip(below_legend(state, area.width)) {
+            canvas::write(buffer, 0, row, &line, style);
         }
     }
     table::draw(state, look, buffer);

@@ -1,6 +1,6 @@
 //! The views of the screen: each has a number, which is its key, and a name in the head.
 
-use cpuledger::Account;
+use cpuledger::{Account, Accounts};
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,11 @@ impl View {
             View::Network => Some((Account::Network, "what each process sends and receives")),
             View::Processes | View::States | View::Groups | View::History => None,
         }
+    }
+
+    /// Accounts that say more of the same, where the source grants them.
+    pub fn also(self) -> Accounts {
+        if self == View::Blame { Accounts::of(&[Account::Pairs]) } else { Accounts::NONE }
     }
 
     /// What the columns of an account say, in parts of which the first are the most needed.

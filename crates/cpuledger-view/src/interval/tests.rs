@@ -256,13 +256,13 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         ),
         "{told}"
     );
-    let losses = text_of(|text| assert!(Writer::default().append_losses(text, &interval)));
+    let losses = text_of(|text| assert_eq!(Writer::default().append_losses(text, &interval), 2));
     assert!(
         losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
         "{losses}"
     );
     let wrong = Interval { capacity_ns: 1_500_000_001, ..interval.clone() };
-    let losses = text_of(|text| assert!(Writer::default().append_losses(text, &wrong)));
+    let losses = text_of(|text| assert_eq!(Writer::default().append_losses(text, &wrong), 3));
     assert!(
         losses.starts_with(
             "Out of balance, which is an error of cpuledger: the capacity is 1 ns more than what was booked of it. Not exact: 300 ns"

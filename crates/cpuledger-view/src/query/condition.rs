@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use regex::bytes::Regex;
 
 use crate::figure::alive_ns;
+use crate::group::GROUP_KEYS;
 use crate::key::Key;
 use cpuledger_model::field::{Field, FieldSet, Value};
 use cpuledger_model::interval::Row;
@@ -65,6 +66,17 @@ pub(super) enum What {
     Named(NameKey),
 }
 
+impl What {
+    /// Whether rows that are put together have a sum of it.
+    fn is_amount(self) -> bool {
+        match self {
+            What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => true,
+            What::Key(key) => GROUP_KEYS.iter().any(|of_sums| of_sums.name() == key.name()),
+            What::User | What::Arguments | What::Named(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -100,6 +112,18 @@ impl Node {
                 word.is_match(subject.row.task.comm.as_bytes())
                     || subject.arguments.is_some_and(|arguments| word.is_match(arguments))
             }
+        }
+    }
+
+    /// Whether that may be the result for some amounts of the row: true for holding.
+    pub(super) fn may_be(&self, result: bool, subject: &Subject<'_>) -> bool {
+        let may_be = |node: &Node| node.may_be(result, subject);
+        match (self, result) {
+            (Node::All(nodes), true) | (Node::Any(nodes), false) => nodes.iter().all(may_be),
+            (Node::All(nodes), false) | (Node::Any(nodes), true) => nodes.iter().any(may_be),
+            (Node::Not(node), _) => node.may_be(!result, subject),
+            (Node::Is(condition), _) if condition.what.is_amount() => true,
+            (Node::Is(_) | Node::Word(_), _) => self.holds(subject) == result,
         }
     }
 

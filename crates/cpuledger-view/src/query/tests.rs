@@ -44,6 +44,39 @@ fn matches(query: &str) -> bool {
 }
 
 #[test]
+fn what_is_asked_of_amounts_may_hold_for_others() {
+    let row = Task { known: FieldSet::ALL, pid: Pid(77), comm: Comm::new(b"java"), ..Task::default() };
+    let row = Row::new(row, Usage::default());
+    let users = Names::of_users();
+    let subject = Subject {
+        row: &row,
+        length_ns: 1_000_000_000,
+        users: &users,
+        memory_total_bytes: None,
+        arguments: None,
+        named: None,
+    };
+    for (text, may) in [
+        ("", true),
+        ("cpu>5", true),
+        ("cpu<5 user_ns>1s", true),
+        ("not cpu>5", true),
+        ("pid=77 cpu>5", true),
+        ("pid=78 cpu>5", false),
+        ("pid=78 or cpu>5", true),
+        ("pid=78 or java cpu>5", true),
+        ("not (pid=77 or cpu>5)", false),
+        ("not (pid=77 cpu>5)", true),
+        ("perl cpu>5", false),
+        ("not perl mem>5", true),
+    ] {
+        let query = Query::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(query.may_match(&subject), may, "{text}");
+        assert!(!query.matches(&subject) || may, "{text}: what matches may");
+    }
+}
+
+#[test]
 fn conditions_hold_or_do_not() {
     for query in [
         "",

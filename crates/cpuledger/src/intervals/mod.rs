@@ -314,17 +314,26 @@ impl Intervals {
     /// Keeps these accounts from the next interval on, and no others, as [`Ledger::keep`] does. [`Intervals::take_notices`] says which of them cannot
     /// be had. Snapshots keep none.
     pub fn keep(&mut self, accounts: Accounts) {
-        if std::mem::replace(&mut self.wanted.ledger.accounts, accounts) == accounts {
+        self.keep_with(accounts, Accounts::NONE);
+    }
+
+    /// The same with those of `also`, where the source grants them: a service that does not is asked for the others alone.
+    pub fn keep_with(&mut self, accounts: Accounts, also: Accounts) {
+        let all = accounts.union(also);
+        if std::mem::replace(&mut self.wanted.ledger.accounts, all) == all {
             return;
         }
         match &mut self.backend {
             Backend::Service(service) => {
-                if let Err(error) = service.set_accounts(accounts) {
+                let asked = service.set_accounts(all);
+                let asked =
+                    if all == accounts { asked } else { asked.or_else(|_| service.set_accounts(accounts)) };
+                if let Err(error) = asked {
                     self.notices.push(error.to_string());
                 }
             }
             Backend::Ledger(ledger) => {
-                ledger.keep(accounts);
+                ledger.keep(all);
                 self.notices.append(&mut ledger.take_refused());
             }
             Backend::Accounts(_) | Backend::Snapshots(_) => {}

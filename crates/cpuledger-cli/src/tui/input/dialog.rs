@@ -75,17 +75,7 @@ impl State {
             }
             PromptKind::Filter => {
                 let known = self.subscription().fields;
-                let error = Query::parse(&text).map(|query| self.query = query).err();
-                if let Mode::Prompt(prompt) = &mut self.mode {
-                    prompt.error = error.map(|error| error.to_string());
-                }
-                self.list();
-                // A name that is being typed hides no rows: it is a word only once it is found, or entered.
-                if self.listing.entries.is_empty()
-                    && let Some(rest) = choices::without_name(&text)
-                {
-                    self.set_query(rest);
-                }
+                self.filter_while_typing(&text);
                 // What it looks at, and is not in this interval, is in the next: that comes now.
                 if self.subscription().fields.without(known) != FieldSet::EMPTY {
                     return Effect::Cut;
@@ -94,6 +84,23 @@ impl State {
             _ => {}
         }
         Effect::None
+    }
+
+    /// Filters by what has been typed up to now. The rows wait for the end of a name and of its condition, and for the end of a word that may become
+    /// a name: Enter, a blank, or a letter that no name goes on with.
+    fn filter_while_typing(&mut self, text: &str) {
+        let error = Query::parse(text).err();
+        if error.is_none()
+            && let Ok(query) = Query::parse(choices::decided(text))
+        {
+            self.query = query;
+        }
+        let is_at_end = |at: usize| at >= text.chars().count();
+        let error = error.filter(|error| !(choices::lacks_value(text) && is_at_end(error.at)));
+        if let Mode::Prompt(prompt) = &mut self.mode {
+            prompt.error = error.map(|error| error.to_string());
+        }
+        self.list();
     }
 
     fn leave_prompt(&mut self) -> Effect {

@@ -58,7 +58,10 @@ impl State {
             }
             Item::Group(sum) | Item::ExitedName(sum) => {
                 has(self.listing.sums[sum as usize].name.label().as_bytes())
-                    || self.listing.others(sum).iter().any(|&index| has_dead(index))
+                    || self
+                        .listing
+                        .others(sum)
+                        .is_some_and(|others| others.members.iter().any(|&index| has_dead(index)))
             }
             Item::Exited(index) => has_dead(index as usize),
         }

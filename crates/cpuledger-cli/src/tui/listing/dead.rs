@@ -4,17 +4,21 @@
 use std::collections::BTreeMap;
 
 use cpuledger::{Pid, interval::Exited};
-use cpuledger_view::group::{self, DeadName, Name, exited_row};
+use cpuledger_proc::escape::escaped;
+use cpuledger_view::group::{self, DeadName, Name, Sum, exited_row, in_sum};
 
-use super::entry::{Entry, Id, Item, Listing};
+use super::entry::{Entry, Id, Item, Listing, Others};
 use super::making::{Making, Ranked};
 use crate::tui::frame::Kind;
 
-/// What part of a CPU a name has to have for a line of its own, where nothing is filtered: more than one that have less are one line.
+/// What part of a CPU a name has to have for a line of its own, where nothing is filtered: more than one that have less are one line with all of their names.
 const LEAST_SHARE: u64 = 100;
 
 /// Names that are listed below an heir while it is folded: those with the most time.
 const FEW_NAMES: usize = 3;
+
+/// Names that such a line has at most.
+const MOST_LISTED: usize = 12;
 
 /// The dead of one name: where their sum is, and which they are.
 type Named = (u32, Vec<usize>);
@@ -36,29 +40,28 @@ impl Dead {
             return dead;
         }
         let exited = making.frame.exited();
-        let is_wanted = |index: &usize| {
-            crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit)
-                && (making.query.is_empty() || making.satisfies(&exited_row(&exited[*index])))
-        };
+        let is_asked_for =
+            |index: &usize| crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit);
         let mut by_heir: BTreeMap<Option<Pid>, Vec<usize>> = BTreeMap::new();
-        for index in (0..exited.len()).filter(is_wanted) {
-            listing.exited.push(index as u32);
+        for index in (0..exited.len()).filter(is_asked_for) {
             let heir = heir_of(making, &exited[index]).filter(|_| has_heirs);
             by_heir.entry(heir).or_default().push(index);
         }
         let mut alone = Vec::new();
         for (heir, indexes) in by_heir {
-            match heir.filter(|heir| has_line(making, *heir)) {
-                Some(heir) => {
-                    let names = dead_names(making, listing, indexes.into_iter());
-                    listing.heirs.extend(names.iter().map(|(sum, _)| (*sum, heir)));
-                    dead.below.insert(heir, names);
-                }
-                None => alone.extend(indexes),
+            let Some(heir) = heir.filter(|heir| has_line(making, *heir)) else {
+                alone.extend(indexes);
+                continue;
+            };
+            let names = dead_names(making, listing, matching(making, indexes));
+            listing.heirs.extend(names.iter().map(|(sum, _)| (*sum, heir)));
+            if !names.is_empty() {
+                dead.below.insert(heir, names);
             }
         }
         alone.sort_unstable();
-        dead.alone = dead_names(making, listing, alone.into_iter());
+        dead.alone = dead_names(making, listing, matching(making, alone));
+        listing.exited.sort_unstable();
         dead
     }
 
@@ -124,21 +127,55 @@ fn has_line(making: &Making<'_>, heir: Pid) -> bool {
     place.is_some_and(|at| making.is_shown(at) && making.matches(at))
 }
 
-fn dead_names(
-    making: &Making<'_>,
-    listing: &mut Listing,
-    indexes: impl Iterator<Item = usize>,
-) -> Vec<Named> {
+/// Those that match, where what each used is what its line shows: the sum of all of its name that the filter lets through whatever they used.
+fn matching(making: &Making<'_>, mut indexes: Vec<usize>) -> Vec<usize> {
+    if making.query.is_empty() {
+        return indexes;
+    }
+    let exited = making.frame.exited();
+    let name = |index: usize| exited[index].exit.comm.as_bytes();
+    indexes.retain(|&index| making.may_satisfy(&exited_row(&exited[index])));
+    let mut sums: BTreeMap<&[u8], Sum> = BTreeMap::new();
+    for &index in &indexes {
+        let sum = sums.entry(name(index)).or_insert_with(|| Sum::new(Name::All));
+        sum.add(&exited_row(&exited[index]));
+    }
+    indexes.retain(|&index| {
+        let row = exited_row(&exited[index]);
+        sums.get(name(index)).is_some_and(|sum| making.satisfies(&in_sum(&row, sum)))
+    });
+    indexes
+}
+
+fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -> Vec<Named> {
+    listing.exited.extend(indexes.iter().map(|&index| index as u32));
+    let exited = making.frame.exited();
     let push = |DeadName { sum, members }| {
         let number = listing.sums.len() as u32;
         if sum.name == Name::OtherNames {
-            listing.others.push((number, members.clone()));
+            listing.others.push(others(exited, number, &members));
         }
         listing.sums.push(sum);
         (number, members)
     };
     let least_ns = if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 };
-    group::dead_names(making.frame.exited(), indexes, least_ns).into_iter().map(push).collect()
+    group::dead_names(exited, indexes.into_iter(), least_ns).into_iter().map(push).collect()
+}
+
+/// What is told of those that share a line: their names.
+fn others(exited: &[Exited], sum: u32, members: &[usize]) -> Others {
+    let mut names: BTreeMap<&[u8], (u64, usize)> = BTreeMap::new();
+    for &member in members {
+        let (cpu_ns, count) = names.entry(exited[member].exit.comm.as_bytes()).or_default();
+        *cpu_ns += exited[member].cpu_ns;
+        *count += 1;
+    }
+    let mut names: Vec<(&[u8], (u64, usize))> = names.into_iter().collect();
+    names.sort_by_key(|(_, (cpu_ns, _))| std::cmp::Reverse(*cpu_ns));
+    let more = names.len().saturating_sub(MOST_LISTED);
+    names.truncate(MOST_LISTED);
+    let names = names.into_iter().map(|(name, (_, count))| (escaped(name), count)).collect();
+    Others { sum, members: members.to_vec(), names, more }
 }
 
 fn entry_of(making: &Making<'_>, listing: &Listing, (sum, members): &Named) -> Entry {

@@ -49,8 +49,8 @@ pub struct Listing {
     pub sums: Vec<Sum>,
     /// Below which process the dead of a sum are: pairs of an index and a pid, sorted.
     pub heirs: Vec<(u32, Pid)>,
-    /// Who is in the sums of other names of the dead: pairs of an index and indexes of `Frame::exited`, sorted.
-    pub others: Vec<(u32, Vec<usize>)>,
+    /// Who is in the sums of other names of the dead, by index of the sum.
+    pub others: Vec<Others>,
     /// CPU time of all processes that match, whether their line is folded or not.
     pub matched_ns: u64,
     /// The CPU time of the line with the most.
@@ -67,10 +67,23 @@ impl Listing {
     }
 
     /// Who is in a sum of other names of the dead.
-    pub fn others(&self, sum: u32) -> &[usize] {
-        let place = self.others.binary_search_by_key(&sum, |(known, _)| *known);
-        place.map_or(&[], |place| &self.others[place].1)
+    pub fn others(&self, sum: u32) -> Option<&Others> {
+        let place = self.others.binary_search_by_key(&sum, |others| others.sum);
+        place.ok().map(|place| &self.others[place])
     }
+}
+
+/// The dead of those names that have no line of their own.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Their sum: an index of [`Listing::sums`].
+    pub sum: u32,
+    /// Who they are: indexes of `Frame::exited`.
+    pub members: Vec<usize>,
+    /// Their names, escaped, that with the most CPU time first, and how many have each.
+    pub names: Vec<(String, usize)>,
+    /// How many more names there are.
+    pub more: usize,
 }
 
 /// What stays recognisable from one frame to the next.

@@ -64,8 +64,17 @@ impl<'a> Making<'a> {
 
     /// Whether the filter holds.
     pub(super) fn satisfies(&self, row: &Row) -> bool {
+        self.ask(row, |subject| self.query.matches(subject))
+    }
+
+    /// Whether the filter holds if the row is part of a sum.
+    pub(super) fn may_satisfy(&self, row: &Row) -> bool {
+        self.ask(row, |subject| self.query.may_match(subject))
+    }
+
+    fn ask(&self, row: &Row, question: impl FnOnce(&Subject<'_>) -> bool) -> bool {
         let arguments = if self.query.needs_arguments() { self.arguments.text_of(&row.task) } else { None };
-        self.query.matches(&Subject {
+        question(&Subject {
             row,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,

@@ -39,6 +39,11 @@ pub(super) fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, styl
     buffer.set_stringn(column, row, text, room, style).0
 }
 
+/// What parts of a bar are drawn with: user, system, stolen, unattributed and idle time.
+pub(super) fn bar_marks(is_ascii: bool) -> [&'static str; 5] {
+    if is_ascii { ["|", "#", "*", "?", "."] } else { ["━", "╍", "┅", "?", "─"] }
+}
+
 /// The character for a share in thousandths.
 pub(super) fn step(share: u32, is_ascii: bool) -> char {
     const ASCII: [char; 9] = ['_', '.', ':', '-', '=', '+', '*', '#', '@'];

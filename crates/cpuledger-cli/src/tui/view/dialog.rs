@@ -7,7 +7,7 @@ use ratatui_core::layout::Rect;
 use super::canvas::{Look, clear, fill, write};
 use super::foot;
 use super::pieces::{Piece, draw_pieces, fitting};
-use crate::tui::choices::completions;
+use crate::tui::choices::{completions, undecided};
 use crate::tui::mode::{Menu, Mode, Prompt, PromptKind};
 use crate::tui::state::State;
 
@@ -49,10 +49,11 @@ fn filter_pieces(state: &State, prompt: &Prompt, look: &Look) -> Vec<Piece> {
     let lines = state.listing.entries.len();
     let count = format!("{lines} {}", if lines == 1 { "line matches" } else { "lines match" });
     let names = completions(&prompt.text);
-    let mut pieces = vec![
-        (1, count, look.theme.text),
-        (0, "Enter keeps it, Esc takes it away".to_owned(), look.theme.label),
-    ];
+    let keys = match undecided(&prompt.text) {
+        Some(word) => format!("Enter finds `{word}` as text, Esc takes it away"),
+        None => "Enter keeps it, Esc takes it away".to_owned(),
+    };
+    let mut pieces = vec![(1, count, look.theme.text), (0, keys, look.theme.label)];
     if prompt.text.is_empty() {
         let examples = "a name, or cpu>5 user=www command~python".to_owned();
         pieces.push((2, examples, look.theme.label));

@@ -8,8 +8,8 @@ use cpuledger_view::interval::{Writer, append_uptime};
 use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 
-/// Whether something was not seen, or is lost.
-pub(super) fn is_inexact(interval: &Interval) -> bool {
+/// How much was not seen, or is lost: what the page of help says of it.
+pub(super) fn count_of_notes(interval: &Interval) -> usize {
     Writer::default().append_losses(&mut Vec::new(), interval)
 }
 

@@ -8,11 +8,11 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::canvas::{Look, clear, fill, step, write};
+use super::pieces::{Piece, draw_pieces, needed};
 use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
-use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
@@ -65,8 +65,8 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
         return;
     }
     for label in labels(state, width) {
-        let next = write(buffer, label.from, row, label.key, look.theme.text);
-        write(buffer, next, row, label.word, look.theme.key);
+        let next = write(buffer, label.from, row, label.key, look.theme.key);
+        write(buffer, next, row, label.word, look.theme.label);
     }
 }
 
@@ -83,37 +83,59 @@ pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buff
     first
 }
 
-/// The last intervals of the selected row, and where it is among the lines.
+/// What the columns of the dead say, where they are shown.
+const OF_DEAD: [(&str, &str); 2] = [("X", "X: dead threads"), ("C", "C: dead children")];
+
+/// From this width on they are explained.
+const LEAST_WIDTH_OF_LEGEND: u16 = 60;
+
+/// Where the selected row is among the lines, its last intervals, and at the right what columns say.
 pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
-    let count = state.listing.entries.len();
-    let place = format!("{}/{count}", if count == 0 { 0 } else { state.selected + 1 });
-    if let Some(lost) = state.followed.as_ref().filter(|_| state.is_lost) {
-        write(buffer, 0, row, &format!("-/{count} {}: not listed now", lost.name), look.theme.label);
-        return;
-    }
-    let Some((frame, entry)) = state.frame.as_ref().zip(state.entry()) else { return };
-    let Item::Row(at) = entry.item else {
-        write(buffer, 0, row, &place, look.theme.label);
-        return;
+    let next = write(buffer, 0, row, &place(state), look.theme.label);
+    let legend = legend(state, look);
+    let from = buffer.area.width.saturating_sub(needed(&legend) as u16);
+    let has_legend = !legend.is_empty() && from > next + 1 && buffer.area.width >= LEAST_WIDTH_OF_LEGEND;
+    let end = if has_legend {
+        draw_pieces(&legend, buffer, from, row);
+        from - 2
+    } else {
+        buffer.area.width
     };
-    let whole = frame.whole(at);
-    let number = if at.kind == Kind::Task { whole.tid.0 } else { whole.pid.0 };
-    let name = escaped(whole.comm.as_bytes());
-    let is_followed = if state.followed.is_some() { ", followed" } else { "" };
-    let text = format!("{place}{is_followed} {number} {name}");
-    let next = write(buffer, 0, row, &text, look.theme.label);
     // What is remembered is not that of the past.
-    if state.strip.is_some() {
-        return;
-    }
+    let Some((at, whole)) = state.row().filter(|_| state.strip.is_none()) else { return };
     let shares = state.history.of(at.kind, whole.id());
     let most = shares.iter().copied().max().unwrap_or(0);
     let mut percent = Vec::new();
     append_per_mille(&mut percent, most);
     let text = format!(": most {} % ", String::from_utf8_lossy(&percent));
+    if usize::from(next) + text.len() > end.into() {
+        return;
+    }
     let next = write(buffer, next, row, &text, look.theme.label);
-    let room = usize::from(buffer.area.width.saturating_sub(next)).min(INTERVALS);
+    let room = usize::from(end - next).min(INTERVALS);
     draw_sparkline(&shares[shares.len().saturating_sub(room)..], most, look, buffer, (next, row));
+}
+
+/// `3/41, followed 6515 sh`.
+fn place(state: &State) -> String {
+    let count = state.listing.entries.len();
+    if let Some(lost) = state.followed.as_ref().filter(|_| state.is_lost) {
+        return format!("-/{count} {}: not listed now", lost.name);
+    }
+    if state.entry().is_none() {
+        return String::new();
+    }
+    let place = format!("{}/{count}", state.selected + 1);
+    let Some((at, whole)) = state.row() else { return place };
+    let number = if at.kind == Kind::Task { whole.tid.0 } else { whole.pid.0 };
+    let is_followed = if state.followed.is_some() { ", followed" } else { "" };
+    format!("{place}{is_followed} {number} {}", escaped(whole.comm.as_bytes()))
+}
+
+fn legend(state: &State, look: &Look) -> Vec<Piece> {
+    let is_shown = |header: &str| state.layout.columns.iter().any(|(_, _, name)| *name == header);
+    let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));
+    shown.map(|(_, words)| (0, (*words).to_owned(), look.theme.label)).collect()
 }
 
 /// Shares of the last intervals; `most` has full height.
@@ -127,8 +149,7 @@ pub(super) fn draw_sparkline(
     let mut column = from;
     for &share in shares {
         let mark = if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
-        let style = look.theme.heat(share).unwrap_or(look.theme.user);
-        column = write(buffer, column, row, &mark.to_string(), style);
+        column = write(buffer, column, row, &mark.to_string(), look.theme.user);
     }
 }
 

@@ -10,7 +10,7 @@ use cpuledger_view::shares::apportion;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
-use super::canvas::{Look, write};
+use super::canvas::{Look, bar_marks, write};
 use super::facts;
 use super::pieces::{BETWEEN, Piece, draw_pieces, fitting, needed};
 use super::strip;
@@ -103,7 +103,7 @@ fn draw_views(state: &State, look: &Look, buffer: &mut Buffer) {
     for (from, _, view, text) in tabs(state, width) {
         let is_here = is_here(state, view);
         let (number, name) = text.split_at(1);
-        let number_style = if is_here { look.theme.selected } else { look.theme.text };
+        let number_style = if is_here { look.theme.selected } else { look.theme.key };
         next = write(buffer, from, 0, number, number_style);
         next = write(buffer, next, 0, name, if is_here { look.theme.selected } else { look.theme.label });
     }
@@ -140,8 +140,10 @@ fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
         pieces.push((4, format!("{} s", String::from_utf8_lossy(&seconds)), label));
     }
     pieces.push((5, frame.interval.source_name().to_owned(), label));
-    if facts::is_inexact(&frame.interval) {
-        pieces.push((3, "! notes: ?".to_owned(), mark));
+    match facts::count_of_notes(&frame.interval) {
+        0 => {}
+        1 => pieces.push((3, "1 note: press ?".to_owned(), mark)),
+        count => pieces.push((3, format!("{count} notes: press ?"), mark)),
     }
     pieces
 }
@@ -166,10 +168,9 @@ fn draw_balance(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, 
     let parts = parts(frame);
     let styles =
         [look.theme.user, look.theme.system, look.theme.stolen, look.theme.unattributed, look.theme.idle];
-    let marks = if look.is_ascii { ["|", "#", "*", "?", "."] } else { ["█", "▓", "▒", "?", "·"] };
     let cells = apportion(parts, u64::from(bar)).unwrap_or_default();
     let mut column = 0;
-    for ((count, mark), style) in cells.into_iter().zip(marks).zip(styles) {
+    for ((count, mark), style) in cells.into_iter().zip(bar_marks(look.is_ascii)).zip(styles) {
         column = write(buffer, column, row, &mark.repeat(count as usize), style);
     }
     let room = usize::from(width.saturating_sub(bar + 1));
@@ -209,8 +210,9 @@ fn figures(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
     }
     if interval.idle_ns.is_some() {
         pieces.push((1, format!("idle {}", tenths(idle)), theme.label));
-        let (rank, style) = if unattributed == 0 { (6, theme.label) } else { (1, theme.unattributed) };
-        pieces.push((rank, format!("unattributed {}", tenths(unattributed)), style));
+    }
+    if interval.unattributed_ns.is_some_and(|ns| ns > 0) {
+        pieces.push((1, format!("unattributed {}", tenths(unattributed)), theme.unattributed));
     }
     pieces.push((4, format!("= {} %", of(interval.capacity_ns)), theme.label));
     if let Some((name, ns)) = largest(frame) {
@@ -254,6 +256,6 @@ pub(super) fn places(state: &State, layout: &mut Layout) {
     }
     layout.tabs =
         tabs(state, width).into_iter().map(|(from, to, view, _)| (from, to, Action::View(view))).collect();
-    let (from, to) = meters::timeline_place(state, width);
+    let (from, to) = strip::place_of_cells(state, meters::timeline_place(state, width));
     layout.timeline = strip::visible(state, to - from).map(|first| (from, to, first));
 }

@@ -3,7 +3,7 @@
 mod cells;
 
 use cpuledger_view::column::TableCell;
-use cpuledger_view::interval::column::{TableColumn, of_parts};
+use cpuledger_view::interval::column::{TableColumn, of_parts, per_mille};
 use cpuledger_view::shares::columns::ViewColumn;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
@@ -12,8 +12,11 @@ use super::canvas::{Look, fill, write};
 use super::place::{Place, put};
 use super::states;
 use crate::tui::config::{ShownColumn, Tree};
+use crate::tui::frame::RowRef;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
+use crate::tui::theme::LEAST_BRIGHT;
+use crate::tui::views::View;
 
 /// What the last column needs: more where there is more, and for branches.
 fn least_last(width: u16, is_tree: bool) -> usize {
@@ -142,8 +145,10 @@ fn draw_header(state: &State, look: &Look, buffer: &mut Buffer, places: &[Place]
         };
         let mark = match (is_sorted, is_ascending) {
             (false, _) => "",
-            (true, false) => "v",
-            (true, true) => "^",
+            (true, false) if look.is_ascii => "v",
+            (true, true) if look.is_ascii => "^",
+            (true, false) => "▾",
+            (true, true) => "▴",
         };
         put(buffer, place, header_row, &format!("{name}{mark}"), style);
     }
@@ -169,11 +174,19 @@ fn style_of(state: &State, look: &Look, index: usize, entry: &Entry) -> Style {
         Item::ExitedName(_) | Item::Exited(_) => look.theme.exited,
         Item::Row(at) => {
             let task = state.frame.as_ref().map(|frame| frame.whole(at));
-            match task {
-                Some(task) if task.is_kernel_thread() => look.theme.label,
-                Some(task) if task.euid == state.own_uid => look.theme.own,
+            match (task, steps_back(state, at)) {
+                (Some(task), _) if task.is_kernel_thread() => look.theme.label,
+                (Some(task), false) if task.euid == state.own_uid => look.theme.own,
+                (Some(task), true) if task.euid != state.own_uid => look.theme.label,
                 _ => look.theme.text,
             }
         }
     }
+}
+
+/// Whether a row had so little of the CPUs that it is of less weight, where they are what the view is about.
+fn steps_back(state: &State, at: RowRef) -> bool {
+    let is_about_cpus = matches!(state.view(), View::Processes | View::Groups);
+    let of_interval = state.frame.as_ref().filter(|frame| is_about_cpus && !frame.interval.is_since_boot());
+    of_interval.is_some_and(|frame| per_mille(frame.cpu_ns(at), frame.cpu_length_ns()) < LEAST_BRIGHT)
 }

@@ -6,7 +6,7 @@ use ratatui_core::buffer::Buffer;
 
 use crate::tui::frame::Frame;
 use crate::tui::state::State;
-use crate::tui::view::canvas::{Look, step, write};
+use crate::tui::view::canvas::{Look, bar_marks, step, write};
 use crate::tui::view::pieces::{Piece, draw_pieces, fitting, needed};
 use crate::tui::view::strip;
 
@@ -98,9 +98,8 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
     } else if meters > 0 {
         let mut column = write(buffer, 0, row, "CPU ", look.theme.label);
         for of_cell in shown(state, frame).chunks(each) {
-            let busy = mean(of_cell);
-            let style = look.theme.heat(u64::from(busy)).unwrap_or(look.theme.user);
-            column = write(buffer, column, row, &step(busy, look.is_ascii).to_string(), style);
+            let mark = step(mean(of_cell), look.is_ascii).to_string();
+            column = write(buffer, column, row, &mark, look.theme.user);
         }
     }
     draw_pieces(&fitting_words(state, frame, width, Some(look)), buffer, meters + u16::from(meters > 0), row);
@@ -130,24 +129,22 @@ fn shown(state: &State, frame: &Frame) -> Vec<CpuShare> {
     }]
 }
 
-/// `0 ████▓▓··  62 %` for each.
+/// `0 ━━━━╍╍──  62 %` for each.
 fn draw_bars(cpus: &[CpuShare], look: &Look, buffer: &mut Buffer, row: u16) {
-    let marks = if look.is_ascii { ["|", "#", "*", "."] } else { ["█", "▓", "▒", "·"] };
+    let [user, system, stolen, _, idle] = bar_marks(look.is_ascii);
     for (index, share) in cpus.iter().enumerate() {
         let from = index as u16 * METER;
         let mut column = write(buffer, from, row, &format!("{} ", share.cpu), look.theme.label);
         let styles = [look.theme.user, look.theme.system, look.theme.stolen];
         let (mut filled, mut sum) = (0, 0);
-        for ((part, style), mark) in
-            [share.user, share.system, share.stolen].into_iter().zip(styles).zip(marks)
-        {
+        let parts = [(share.user, user), (share.system, system), (share.stolen, stolen)];
+        for ((part, mark), style) in parts.into_iter().zip(styles) {
             sum += part as usize;
             let end = ((sum * BAR + 500) / 1000).clamp(filled, BAR);
             column = write(buffer, column, row, &mark.repeat(end - filled), style);
             filled = end;
         }
-        column = write(buffer, column, row, &marks[3].repeat(BAR - filled), look.theme.idle);
-        let style = look.theme.heat(u64::from(busy(share))).unwrap_or(look.theme.text);
-        write(buffer, column, row, &format!("{:>4} %", busy(share) / 10), style);
+        column = write(buffer, column, row, &idle.repeat(BAR - filled), look.theme.idle);
+        write(buffer, column, row, &format!("{:>4} %", busy(share) / 10), look.theme.text);
     }
 }

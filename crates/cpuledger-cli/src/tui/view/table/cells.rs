@@ -8,11 +8,13 @@ use cpuledger_view::shares::StateCell;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::ViewColumn;
 use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
+use crate::tui::theme::LEAST_BRIGHT;
 use crate::tui::view::canvas::{Look, step, write};
 use crate::tui::view::place::{Place, put, put_cell};
 use crate::tui::view::states;
@@ -113,15 +115,17 @@ impl<'a> Line<'a> {
         match (is_sum, shows) {
             (true, TableCell::Id) => append_count(self.state, at.entry.item, self.look, &mut self.cell),
             (true, TableCell::Command) => {
-                self.cell.extend_from_slice(sum_name(self.state, at.entry.item).as_bytes())
+                append_sum_name(self.state, at.entry.item, self.look, &mut self.cell)
             }
             (true, _) if !column.is_of_sums() => {}
             _ => column.append(&mut self.cell, shown, context),
         }
         if shows == TableCell::Command {
             scroll(&mut self.cell, self.state.scrolled);
-            if !context.has_arguments {
-                let width = usize::from(place.to - place.from);
+            let width = usize::from(place.to - place.from);
+            if has_names(self.state, at.entry.item) {
+                cut_list(&mut self.cell, width, self.look.is_ascii);
+            } else if !context.has_arguments {
                 shorten(&mut self.cell, branches, width, self.look.is_ascii);
             }
         }
@@ -141,6 +145,9 @@ impl<'a> Line<'a> {
             _ => at.style,
         };
         put_cell(buffer, place, at.row, &text, style);
+        if shows == TableCell::Command && context.has_arguments && !at.has_cursor {
+            dim_arguments(buffer, place, at.row, (text.as_ref(), branches), self.look);
+        }
     }
 
     /// A cell of states. CPU time that is not known by mode stands in the cells of user and system time, as one.
@@ -189,10 +196,19 @@ impl<'a> Line<'a> {
                 0 => ' ',
                 share => step((share * 1000 / self.most.max(1)) as u32, self.look.is_ascii),
             };
-            let style = self.look.theme.heat(share).unwrap_or(self.look.theme.user);
+            let theme = &self.look.theme;
+            let style = if share < LEAST_BRIGHT { theme.idle } else { theme.user };
             column = write(buffer, column, at.row, &mark.to_string(), at.styled(style));
         }
     }
+}
+
+/// Gives what stands behind the name of a program less weight.
+fn dim_arguments(buffer: &mut Buffer, place: &Place, row: u16, (text, branches): (&str, usize), look: &Look) {
+    let Some(length) = text.get(branches..).and_then(|name| name.find(' ')) else { return };
+    let from = place.from + layout::width(&text.as_bytes()[..branches + length]) as u16;
+    let area = Rect::new(from, row, place.to.saturating_sub(from), 1);
+    buffer.set_style(area.intersection(buffer.area), look.theme.label);
 }
 
 /// Arguments without the directory of the program: where they are shown because there is room, that is for what tells rows apart.
@@ -225,11 +241,27 @@ fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
     }
 }
 
-fn sum_name(state: &State, item: Item) -> &str {
-    match item {
-        Item::Group(index) | Item::ExitedName(index) => state.listing.sums[index as usize].name.label(),
-        Item::Row(_) | Item::Exited(_) => "",
+fn append_sum_name(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
+    let (Item::Group(index) | Item::ExitedName(index)) = item else { return };
+    let Some(others) = state.listing.others(index) else {
+        cell.extend_from_slice(state.listing.sums[index as usize].name.label().as_bytes());
+        return;
+    };
+    let sign = if look.is_ascii { 'x' } else { '×' };
+    let counted = |(name, count): &(String, usize)| match count {
+        1 => name.clone(),
+        count => format!("{name} {sign}{count}"),
+    };
+    let mut names: Vec<String> = others.names.iter().map(counted).collect();
+    if others.more > 0 {
+        names.push(format!("{} more", others.more));
     }
+    cell.extend_from_slice(names.join(", ").as_bytes());
+}
+
+/// Whether it is a line with several names.
+fn has_names(state: &State, item: Item) -> bool {
+    matches!(item, Item::ExitedName(index) if state.listing.others(index).is_some())
 }
 
 /// What stands in front of a command: lines to its parent, and whether something is below it.
@@ -276,6 +308,14 @@ fn shorten(cell: &mut Vec<u8>, branches: usize, width: usize, is_ascii: bool) {
     let tail = (room / 2).min(letters.len() - head);
     let [head, tail] = [&letters[..head], &letters[letters.len() - tail..]].map(String::from_iter);
     *cell = format!("{before}{head}{gap}{tail}").into_bytes();
+}
+
+/// Cuts a list at its end, and says so.
+fn cut_list(cell: &mut Vec<u8>, width: usize, is_ascii: bool) {
+    if layout::width(cell) > width {
+        layout::cut(cell, width.saturating_sub(1));
+        cell.extend_from_slice(if is_ascii { "~" } else { "…" }.as_bytes());
+    }
 }
 
 /// Self, exited threads and exited children as one bar. Its full width is one CPU or, where that is more, the time of the line with the most.

@@ -98,3 +98,16 @@ fn of_another_boot_names_have_to_do() {
     assert!(state.unread().is_empty());
     assert_eq!(pids(&state), [20]);
 }
+
+#[test]
+fn arguments_are_shown_as_far_as_a_small_screen_has_room() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "x");
+    let headers = |shown: &str| shown.lines().nth(3).map(str::to_owned);
+    let before = headers(&text(&mut state, 80, 24));
+    assert_eq!(read(&mut state).len(), 6, "all in sight");
+    let shown = text(&mut state, 80, 24);
+    assert!(shown.lines().any(|line| line.ends_with(" make --number 30")), "{shown}");
+    assert_eq!(headers(&shown), before, "no column has gone for them");
+    assert!(!text(&mut state, 44, 24).contains("--number"), "names alone");
+}

@@ -1,9 +1,10 @@
 //! Views and what leads to them, the head at any width, and the dead below their heirs.
 
-use cpuledger::Accounts;
 use cpuledger::host_statistics::CpuShare;
+use cpuledger::{Account, Accounts};
 use cpuledger_model::framing::CgroupNames;
 use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
+use cpuledger_model::waits::WaitTotals;
 use cpuledger_names::named::Named;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
@@ -39,6 +40,8 @@ fn numbers_and_clicks_lead_to_each_view() {
         click(&mut state, column + 1, 0);
         assert_eq!(state.view(), view, "clicked");
         let wanted = state.subscription().accounts;
+        let also = state.subscription().also;
+        assert_eq!(also.contains(Account::Pairs), view == View::Blame, "asked for while it is looked at");
         let Some((account, _)) = view.account() else {
             assert!(wanted.is_empty(), "{view:?}");
             continue;
@@ -49,6 +52,7 @@ fn numbers_and_clicks_lead_to_each_view() {
         let kept = state.frame.replace(Box::new(fixture::empty()));
         let shown = text(&mut state, 80, 24);
         assert!(shown.contains(&format!("ptop --with {account}")), "it says what switches it on: {shown}");
+        assert!(state.subscription().also.is_empty(), "{account} comes first");
         state.frame = kept;
         press(&mut state, "Esc");
         assert_eq!((state.view(), state.settings.order().0), (View::Processes, "%CPU"));
@@ -93,8 +97,126 @@ fn blame_says_who_made_whom_wait_where_that_is_kept() {
     assert_eq!(line(&mut state, 120), Some(format!("{first}{second}{third}")));
     assert_eq!(line(&mut state, 80), Some(format!("{first}{second}")));
     assert_eq!(line(&mut state, 40), Some(first.to_owned()));
+    let among = WaitPair { by: Party::Cgroup(ids(1)), of: Party::Cgroup(ids(1)), ns: 900_000_000 };
+    let interval = &mut state.frame.as_mut().expect("it was given").interval;
+    interval.pairs = Some(WaitPairs::of([among]));
+    assert_eq!(line(&mut state, 120), None, "no other cgroup is to blame");
     state.frame.as_mut().expect("it was given").interval.pairs = None;
     assert_eq!(line(&mut state, 120), None, "it is not kept");
+}
+
+#[test]
+fn blame_names_who_waited_and_because_of_whom() {
+    let mut frame = fixture::frame();
+    let interval = &mut frame.interval;
+    for (pid, suffered_ms, caused_ms) in [(20, 600, 100), (30, 100, 500), (62, 300, 50), (51, 0, 300)] {
+        let row = interval.processes.iter_mut().find(|row| row.task.pid.0 == pid).expect("its row");
+        row.usage.growth.wait_suffered_ns = suffered_ms * 1_000_000;
+        row.usage.growth.wait_caused_ns = caused_ms * 1_000_000;
+    }
+    interval.waits = WaitTotals {
+        suffered_ns: Some(1_000_000_000),
+        tasks_ns: Some(950_000_000),
+        interrupts_ns: Some(50_000_000),
+        ..WaitTotals::NOTHING
+    };
+    let mut state = state(frame);
+    let line = |state: &mut State, width| {
+        let shown = text(state, width, 24);
+        shown.lines().find(|line| line.starts_with("Waited: ")).map(str::to_owned)
+    };
+    assert_eq!(line(&mut state, 120), None, "it is part of the view of blame");
+    press(&mut state, "4");
+    let whole = "Waited: server 60 %, a\\x1b[2Jb 30 %, make 10 %  \
+                 Because of: make 50 %, orphan 30 %, server 10 %, (interrupts) 5 %";
+    assert_eq!(line(&mut state, 200).as_deref(), Some(whole));
+    let narrow = "Waited: server 60 %  Because of: make 50 %";
+    assert_eq!(line(&mut state, 60).as_deref(), Some(narrow));
+    let interval = &mut state.frame.as_mut().expect("it was given").interval;
+    interval.waits = WaitTotals::NOTHING;
+    interval.processes.iter_mut().for_each(|row| {
+        (row.usage.growth.wait_suffered_ns, row.usage.growth.wait_caused_ns) = (0, 0);
+    });
+    assert_eq!(line(&mut state, 120), None, "nobody waited");
+}
+
+#[test]
+fn the_time_line_is_calm_and_has_its_words_at_every_width() {
+    let mut frame = fixture::frame();
+    frame.interval.attributed_ns = frame.interval.capacity_ns;
+    let mut state = state(frame);
+    for _ in 0..200 {
+        let mut frame = fixture::frame();
+        frame.interval.attributed_ns = frame.interval.capacity_ns;
+        state.take(Box::new(frame));
+    }
+    let look = look(false);
+    for width in [40, 60, 80, 100, 120, 200] {
+        for is_past in [false, true] {
+            state.strip = is_past.then(|| strip(300, 150));
+            let buffer = drawn(&mut state, width, 24, &look);
+            let line: String = (0..width).map(|column| buffer[(column, 2)].symbol()).collect();
+            let words = if is_past { "over time " } else { "until now " };
+            assert!(line.contains(words), "{width}: {line}");
+            let (from, to, _) = state.layout.timeline.expect("there is one");
+            assert!(to - from >= 4 && to == width, "{width}: {line}");
+            let alarming = look.theme.heat.map(|style| style.fg);
+            let cells = (from..to).map(|column| &buffer[(column, 2)]).filter(|cell| cell.symbol() != "·");
+            for cell in cells.filter(|cell| !["[", "]"].contains(&cell.symbol())) {
+                assert!(!alarming.contains(&Some(cell.fg)), "{width}: {line}");
+                assert!(is_past || cell.symbol() == "▇", "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_stand_out_from_their_arguments() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "x");
+    let row = state.frame.as_ref().expect("it was given").interval.processes[1].task;
+    let line = b"server\0--all".as_slice().into();
+    state.learn(row.id(), row.comm, cpuledger::Boottime::from_ns(u64::MAX), Some(line));
+    let look = look(false);
+    let shown = text(&mut state, 120, 24);
+    let buffer = drawn(&mut state, 120, 24, &look);
+    let number = shown.lines().position(|line| line.ends_with("server --all")).expect("its line");
+    let color_at = |text: &str| buffer[(place(&shown, number, text), number as u16)].fg;
+    assert_eq!(Some(color_at("--all")), look.theme.label.fg);
+    assert_ne!(Some(color_at("server")), look.theme.label.fg);
+}
+
+#[test]
+fn columns_of_the_dead_are_explained_where_they_are_shown() {
+    let mut state = state(fixture::frame());
+    let words = "X: dead threads  C: dead children";
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        let shown = text(&mut state, width, height);
+        let line = shown.lines().find(|line| line.ends_with(words)).expect("a line");
+        assert!(line.starts_with("1/8 30 make: most 87.6 %"), "{line}");
+    }
+    assert!(!text(&mut state, 40, 24).contains("dead"), "there is no room");
+    press(&mut state, "4");
+    assert!(!text(&mut state, 120, 40).contains(words), "there are no such columns");
+}
+
+#[test]
+fn rows_that_hardly_ran_step_back() {
+    let mut state = state(fixture::frame());
+    let look = look(false);
+    let color_of = |state: &mut State, name: &str| {
+        let shown = text(state, 120, 24);
+        let buffer = drawn(state, 120, 24, &look);
+        let line = shown.lines().position(|line| line.ends_with(name)).expect("its line");
+        let column = place(&shown, line, name);
+        buffer[(column, line as u16)].fg
+    };
+    state.own_uid = 4711;
+    let label = look.theme.label.fg.expect("a colour");
+    assert_eq!(["sh", "server"].map(|name| color_of(&mut state, name) == label), [true, false]);
+    state.own_uid = 0;
+    assert_ne!(color_of(&mut state, "sh"), label, "one's own do not");
+    assert_ne!(color_of(&mut state, "sh"), color_of(&mut state, "server"));
 }
 
 #[test]
@@ -141,7 +263,8 @@ fn the_head_has_three_lines_and_every_cpu_a_place_at_any_width() {
         state.frame = Some(Box::new(Frame { around: frame.around.clone(), ..fixture::frame() }));
         for (width, height) in [(40, 10), (80, 24), (120, 40), (200, 60)] {
             let shown = text(&mut state, width, height);
-            assert_eq!(state.layout.header_row, 3, "{count} CPUs in {width}");
+            let gap = u16::from(height >= 40);
+            assert_eq!(state.layout.header_row, 3 + gap, "{count} CPUs in {width}");
             let line = shown.lines().nth(2).expect("the third line");
             let meters = line
                 .strip_prefix("CPU ")
@@ -173,15 +296,16 @@ fn the_dead_are_below_the_process_that_inherits_their_time() {
     assert_eq!(kinds(&state).2, 6);
     // Those that have less than 1 % are one line with their sum, which a search finds by their names.
     let sum = |state: &State| {
-        let others = state.listing.others.first().map(|(sum, members)| (*sum as usize, members.len()));
-        others.map(|(sum, members)| (state.listing.sums[sum].total.usage.cpu_ns, members))
+        let others = state.listing.others.first();
+        others
+            .map(|others| (state.listing.sums[others.sum as usize].total.usage.cpu_ns, others.members.len()))
     };
     assert_eq!(sum(&state), Some((3_000_001, 2)));
     press(&mut state, "/ g Enter");
     let shown = text(&mut state, 120, 24);
     let found = state.listing.entries[state.selected].item;
-    assert_eq!(found, Item::ExitedName(state.listing.others[0].0), "{shown}");
-    assert!(shown.contains("[+] (all other names)"), "{shown}");
+    assert_eq!(found, Item::ExitedName(state.listing.others[0].sum), "{shown}");
+    assert!(shown.contains("[+] f, g\n"), "by their names: {shown}");
     press(&mut state, "+");
     let shown = text(&mut state, 120, 24);
     assert!(shown.lines().any(|line| line.ends_with("─g")), "{shown}");
@@ -202,6 +326,85 @@ fn the_dead_are_below_the_process_that_inherits_their_time() {
     let shown = text(&mut state, 120, 24);
     let line_of = |end: &str| shown.lines().position(|line| line.ends_with(end)).expect("a line");
     assert_eq!(line_of("─[+] thread"), line_of(" make") + 1, "{shown}");
+}
+
+#[test]
+fn the_dead_of_little_time_are_listed_by_their_names() {
+    let mut frame = fixture::frame();
+    let few = |name: &str, count: i32, cpu_ns| {
+        (0..count).map(|number| fixture::exited(900 + number, name, cpu_ns)).collect::<Vec<_>>()
+    };
+    let exited = [few("sleep", 3, 1_000_000), few("id", 1, 2_000_000), few("ls", 2, 900_000)].concat();
+    let all_ns = exited.iter().map(|exited| exited.cpu_ns).sum::<u64>();
+    frame.interval.exited = Some(exited);
+    let mut state = state(frame);
+    let shown = text(&mut state, 120, 24);
+    let line = shown.lines().find(|line| line.contains("sleep")).expect("a line");
+    assert!(line.trim_start().starts_with("×6 ") && line.ends_with("└─[+] sleep ×3, id, ls ×2"), "{shown}");
+    let others = &state.listing.others[0];
+    assert_eq!(state.listing.sums[others.sum as usize].total.usage.cpu_ns, all_ns);
+    assert!(text(&mut state, 80, 24).contains("└─[+] sleep ×3, id,…\n"), "the beginning of a list is kept");
+    // Of very many names some are counted alone.
+    let mut frame = fixture::frame();
+    let exited = (0..30).map(|number| fixture::exited(900 + number, &format!("n{number}"), 1_000_000));
+    frame.interval.exited = Some(exited.collect());
+    state.take(Box::new(frame));
+    let shown = text(&mut state, 300, 24);
+    assert!(shown.contains(", 18 more\n"), "{shown}");
+}
+
+#[test]
+fn a_filter_asks_the_sums_of_the_dead() {
+    let mut state = state(fixture::frame());
+    let dead = |state: &mut State, filter: &str| -> Vec<(String, usize)> {
+        state.query = cpuledger_view::query::Query::parse(filter).expect("it is right");
+        state.list();
+        let sum = |entry: &crate::tui::listing::Entry| match entry.item {
+            Item::ExitedName(sum) => Some(&state.listing.sums[sum as usize]),
+            _ => None,
+        };
+        let sums = state.listing.entries.iter().filter_map(sum);
+        sums.map(|sum| (sum.name.label().to_owned(), sum.rows)).collect()
+    };
+    let (compilers, assemblers) = (("cc1plus".to_owned(), 312), ("as".to_owned(), 40));
+    // Of one of them it is 0.2 %, or 0.6 %.
+    assert_eq!(dead(&mut state, "cpu>1"), [compilers.clone(), assemblers.clone()]);
+    assert_eq!(state.listing.exited.len(), 352);
+    assert_eq!(dead(&mut state, "cpu>50"), std::slice::from_ref(&compilers));
+    assert_eq!(dead(&mut state, "comm=as cpu>1"), [assemblers], "alone, as its heir is none");
+    assert_eq!(dead(&mut state, "comm=cc1plus cpu>99"), []);
+    assert_eq!(dead(&mut state, "comm=cc1plus cpu<1"), [], "what is shown is 62.4 %");
+    assert_eq!(dead(&mut state, "user=root cpu>50"), [compilers]);
+    assert_eq!(dead(&mut state, "user=nobody cpu>50"), []);
+    // The sum of those that are left.
+    assert_eq!(dead(&mut state, "pid=1000 cpu>0.1"), [("cc1plus".to_owned(), 1)]);
+    assert_eq!(dead(&mut state, "pid=1000 cpu>1"), []);
+}
+
+#[test]
+fn what_is_half_typed_hides_nothing() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "x \\ s h");
+    let shown = text(&mut state, 80, 24);
+    assert!(state.query.is_empty() && kinds(&state).0 == 6, "a name goes on like this: {shown}");
+    assert!(shown.contains("6 lines match  Enter finds `sh` as text"), "{shown}");
+    press(&mut state, "Space");
+    assert_eq!(state.query.text(), "sh ", "a blank ends a word");
+    press(&mut state, "c p u >");
+    let shown = text(&mut state, 80, 24);
+    assert!(state.query.text() == "sh " && !shown.contains("missing"), "{shown}");
+    press(&mut state, "Enter");
+    assert!(text(&mut state, 80, 24).contains("a value is missing"), "it is said when it is entered");
+    press(&mut state, "2 0");
+    assert_eq!(state.query.text(), "sh cpu>20");
+    press(&mut state, "Esc \\ m a");
+    assert!(state.query.is_empty());
+    press(&mut state, "k");
+    assert_eq!(state.query.text(), "mak", "no name goes on like this");
+    press(&mut state, "Esc \\ c p u !");
+    assert!(state.query.is_empty() && kinds(&state).0 == 6);
+    press(&mut state, "= 1");
+    assert_eq!(state.query.text(), "cpu!=1");
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! Who waited, because of whom, and which cgroup made which wait: above the table of blame.
+
+use std::collections::BTreeMap;
+
+use cpuledger::interval::Row;
+use cpuledger::{Account, FieldSet, Interval};
+use cpuledger_model::Dimension;
+use cpuledger_proc::escape::escaped;
+use cpuledger_view::interval::column::append_decimals;
+use cpuledger_view::layout;
+use cpuledger_view::pairs::{NamedPair, Side, by_name};
+
+use crate::tui::state::State;
+use crate::tui::views::View;
+
+/// Pairs that are shown at most.
+const MOST: usize = 4;
+
+/// Shorter waits are not named: they are shown as 0.0 ms.
+const LEAST_NS: u64 = 100_000;
+
+/// Names that are shown at most of those that waited, and of those that made others wait.
+const MOST_NAMES: usize = 4;
+
+/// The lines of the view of blame, as far as it is known who waited. None: another view is shown.
+pub(super) fn lines(state: &State, width: u16) -> Vec<String> {
+    let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame));
+    let most = frame.and_then(|frame| most(&frame.interval, width.into()));
+    most.into_iter().chain(longest(state, width)).collect()
+}
+
+/// Who waited most, and because of whom: names with their shares of all waits, as many as there is room for.
+fn most(interval: &Interval, width: usize) -> Option<String> {
+    let sums = |of: fn(&Row) -> u64| {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for row in interval.processes.iter().filter(|row| is_known(row)) {
+            *sums.entry(escaped(row.task.comm.as_bytes())).or_default() += of(row);
+        }
+        sums
+    };
+    let waited = sums(|row| row.usage.growth.wait_suffered_ns);
+    let mut caused = sums(|row| row.usage.growth.wait_caused_ns);
+    let waits = &interval.waits;
+    for (cause, ns) in [
+        ("(idle CPU)", waits.idle_ns),
+        ("(quota)", waits.quota_ns),
+        ("(interrupts)", waits.interrupts_ns),
+        ("(hypervisor)", waits.stolen_ns),
+    ] {
+        caused.insert(cause.to_owned(), ns.unwrap_or(0));
+    }
+    let all_ns = waits.suffered_ns.unwrap_or_else(|| waited.values().sum());
+    let [waited, caused] = [waited, caused].map(|sums| largest(sums, all_ns));
+    let words = |count: usize| {
+        let [waited, caused] = [&waited, &caused].map(|names| names[..count.min(names.len())].join(", "));
+        format!("Waited: {waited}  Because of: {caused}")
+    };
+    let fits = |words: &String| layout::width(words.as_bytes()) <= width;
+    let has_both = !waited.is_empty() && !caused.is_empty();
+    (1..=MOST_NAMES).rev().map(words).find(fits).filter(|_| has_both)
+}
+
+fn is_known(row: &Row) -> bool {
+    Account::Blame.fields().without(row.usage.growth.known) == FieldSet::EMPTY
+}
+
+/// `gzip 42 %`, those with the most first, from 1 % on.
+fn largest(sums: BTreeMap<String, u64>, all_ns: u64) -> Vec<String> {
+    let percent = |ns: u64| (u128::from(ns) * 100 / u128::from(all_ns.max(1))) as u64;
+    let mut sums: Vec<(String, u64)> = sums.into_iter().filter(|(_, ns)| percent(*ns) > 0).collect();
+    sums.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    sums.truncate(MOST_NAMES);
+    sums.into_iter().map(|(name, ns)| format!("{name} {} %", percent(ns))).collect()
+}
+
+/// The longest waits because of another cgroup, in words, as many as there is room for. `None`: they are not kept, nobody waited, or another view is
+/// shown.
+fn longest(state: &State, width: u16) -> Option<String> {
+    let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame))?;
+    let by = state.settings.group.filter(|group| Dimension::OF_CGROUP.contains(group));
+    let by = by.unwrap_or(Dimension::Cgroup);
+    let mut text = String::new();
+    let mut pairs = by_name(frame.interval.pairs.as_ref()?, by, &frame.around.named);
+    pairs.retain(|pair| pair.by != pair.of && pair.ns >= LEAST_NS);
+    // What is no cgroup is in the line above.
+    if !pairs.iter().any(|pair| matches!(pair.by, Side::Tasks(_) | Side::Other)) {
+        return None;
+    }
+    for pair in pairs.iter().take(MOST) {
+        let words = words(pair);
+        let separator = if text.is_empty() { "" } else { "; " };
+        let needed = layout::width(text.as_bytes()) + separator.len() + layout::width(words.as_bytes());
+        if !text.is_empty() && needed > usize::from(width) {
+            break;
+        }
+        text = text + separator + &words;
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn words(NamedPair { by, of, ns }: &NamedPair) -> String {
+    let mut time = Vec::new();
+    append_decimals(&mut time, ns / 100_000, 1);
+    format!("{} made {} wait {} ms", by.label(), of.label(), String::from_utf8_lossy(&time))
+}
