@@ -132,6 +132,7 @@ impl Beside {
             Beside::WithoutAccount(Account::Disk) => "account-disk",
             Beside::WithoutAccount(Account::Network) => "account-network",
             Beside::WithoutAccount(Account::Pairs) => "account-pairs",
+            Beside::WithoutAccount(_) => "account",
         }
     }
 

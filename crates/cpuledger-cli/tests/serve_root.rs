@@ -119,7 +119,7 @@ fn another_user_has_its_own_rows_and_the_rest_as_one_root() {
             let strangers: Vec<_> =
                 interval.processes.iter().map(|row| &row.task).filter(|row| row.uid != STRANGER).collect();
             assert_eq!(strangers.len(), 1, "the others are one row: {strangers:?}");
-            assert_eq!(strangers[0].comm.as_bytes(), cpuledger::audience::OTHERS);
+            assert_eq!(strangers[0].comm.as_bytes(), cpuledger_model::audience::OTHERS);
             assert!(interval.tasks.iter().all(|row| row.task.uid == STRANGER));
             assert!(
                 interval.exited.expect("the ledger knows").iter().all(|exited| exited.exit.uid == STRANGER)

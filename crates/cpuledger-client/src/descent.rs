@@ -377,7 +377,7 @@ impl Member {
 }
 
 /// What a command and all that descends from it used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tree {
     /// The sum over all processes with a name.
     pub all: Used,

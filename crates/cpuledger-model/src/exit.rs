@@ -41,7 +41,7 @@ impl Exit {
 }
 
 /// A death of which an interval needs to know when it was.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Death {
     /// Whose.
     pub exit: Exit,
@@ -50,7 +50,7 @@ pub struct Death {
 }
 
 /// Exits whose identity was lost because a list was full; their time was not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fold {
     /// The process of the parent; 0 where that was lost too.
     pub ppid: Pid,
@@ -61,7 +61,7 @@ pub struct Fold {
 }
 
 /// A process that was forked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Birth {
     /// Which process.
     pub process: TaskId,

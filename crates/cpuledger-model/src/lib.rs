@@ -5,12 +5,15 @@
 //! - An [`Interval`] is what lies between two cuts: rows, the dead, and where the rest of the CPU time went.
 //! - A [`Snapshot`] is a listing.
 //! - A [`frame::Frame`] is an interval as bytes. [`framing`] converts between the two.
+//! - [`audience`] says which of the rows a user is shown.
+//!
+//! Structs and enums get more members from one version to the next. [`make!`] makes such a struct.
 //!
 //! ```
-//! use cpuledger_model::{Interval, Row, Task, Usage, frame::Frame, framing};
+//! use cpuledger_model::{Interval, Row, Task, Usage, frame::Frame, framing, make};
 //!
-//! let make = Row::new(Task::default(), Usage { cpu_ns: 7, self_ns: 7, ..Usage::default() });
-//! let interval = Interval { end_ns: 10, capacity_ns: 10, attributed_ns: 7, processes: vec![make], ..Interval::default() };
+//! let row = Row::new(Task::default(), make!(Usage { cpu_ns: 7, self_ns: 7 }));
+//! let interval = make!(Interval { end_ns: 10, capacity_ns: 10, attributed_ns: 7, processes: vec![row] });
 //! let (mut frame, mut read) = (Frame::new(), Interval::default());
 //! framing::write(&interval, &framing::Circumstances::default(), &mut frame);
 //! framing::read(&frame, &mut read)?;
@@ -21,6 +24,7 @@
 
 pub mod account;
 pub mod accounts;
+pub mod audience;
 pub mod boottime;
 pub mod buffer;
 pub mod counters;
@@ -34,6 +38,7 @@ pub mod frame;
 pub mod framing;
 pub mod interval;
 pub mod last_booked;
+mod make;
 pub mod pairs;
 pub mod snapshot;
 pub mod source_kind;

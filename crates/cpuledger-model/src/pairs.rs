@@ -36,6 +36,17 @@ impl Party {
     pub const fn is_tasks(self) -> bool {
         matches!(self, Party::Cgroup(_) | Party::Other)
     }
+
+    /// Why nobody had the CPU, in one word; `None` for tasks.
+    pub const fn cause(self) -> Option<&'static str> {
+        match self {
+            Party::Cgroup(_) | Party::Other => None,
+            Party::Idle => Some("idle"),
+            Party::Quota => Some("quota"),
+            Party::Interrupts => Some("interrupts"),
+            Party::Stolen => Some("stolen"),
+        }
+    }
 }
 
 /// How long one party made another one wait.
@@ -47,6 +58,13 @@ pub struct WaitPair {
     pub of: Party,
     /// How long, in nanoseconds: two tasks that waited for one second count as two.
     pub ns: u64,
+}
+
+impl WaitPair {
+    /// That the first made the second wait for so long.
+    pub fn new(by: Party, of: Party, ns: u64) -> WaitPair {
+        WaitPair { by, of, ns }
+    }
 }
 
 /// All pairs of an interval: each once, none of them zero, in the order of the parties, at most [`MOST_PAIRS`].

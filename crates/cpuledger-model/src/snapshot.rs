@@ -35,6 +35,13 @@ pub struct Request {
     pub fields: FieldSet,
 }
 
+impl Request {
+    /// These tasks, with these fields.
+    pub const fn new(scope: Scope, fields: FieldSet) -> Request {
+        Request { scope, fields }
+    }
+}
+
 /// What a source saw. Reused from one snapshot to the next, so that a warm one allocates nothing per task.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {

@@ -110,6 +110,11 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// This task, and what was looked up.
+    pub fn new(task: &'a Task, around: &'a Surroundings) -> Row<'a> {
+        Row { task, around }
+    }
+
     /// How names and unknown figures are written.
     pub fn manner(&self) -> Manner {
         self.around.details.manner

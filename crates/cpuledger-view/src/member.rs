@@ -76,24 +76,13 @@ pub static WAIT_CAUSES: [Member<WaitTotals>; 6] = [
 
 /// How long one cgroup made another one wait.
 pub static WAIT_PAIRS: [Member<WaitPair>; 6] = [
-    member("by_cause", |pair| cause(pair.by).map_or(Value::Absent, |cause| Value::Bytes(cause.as_bytes()))),
+    member("by_cause", |pair| pair.by.cause().map_or(Value::Absent, |cause| Value::Bytes(cause.as_bytes()))),
     member("by_cgroup_id", |pair| known(ids(pair.by).0)),
     member("by_cgroup_v1_cpu_id", |pair| known(ids(pair.by).1)),
     member("cgroup_id", |pair| known(ids(pair.of).0)),
     member("cgroup_v1_cpu_id", |pair| known(ids(pair.of).1)),
     member("wait_ns", |pair| Value::Unsigned(pair.ns)),
 ];
-
-/// What is no task, as in JSON.
-pub(crate) fn cause(party: Party) -> Option<&'static str> {
-    match party {
-        Party::Cgroup(_) | Party::Other => None,
-        Party::Idle => Some("idle"),
-        Party::Quota => Some("quota"),
-        Party::Interrupts => Some("interrupts"),
-        Party::Stolen => Some("stolen"),
-    }
-}
 
 fn ids(party: Party) -> CgroupIds {
     if let Party::Cgroup(ids) = party { ids } else { (None, None) }

@@ -7,7 +7,6 @@ use cpuledger_model::pairs::{Party, WaitPairs};
 use cpuledger_names::named::{Grouped, NameKey, Named};
 
 use crate::group::Name;
-use crate::member::cause;
 
 /// One of both, by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +59,7 @@ pub fn by_name(pairs: &WaitPairs, dimension: Dimension, named: &Named) -> Vec<Na
 }
 
 fn side(party: Party, dimension: Dimension, named: &Named) -> Side {
-    let Party::Cgroup(ids) = party else { return cause(party).map_or(Side::Other, Side::Cause) };
+    let Party::Cgroup(ids) = party else { return party.cause().map_or(Side::Other, Side::Cause) };
     let by_path = || named.cgroup(&ids).map_or(Name::Unknown, |names| Name::of(&names.path));
     let by_key = |key: NameKey| match named.group_of_cgroup(&ids, key) {
         Grouped::Name(name) => Name::of(&name),

@@ -7,14 +7,13 @@
 //!
 //! let mut source = Procfs::open()?;
 //! let mut snapshot = Snapshot::default();
-//! source.snapshot(&Request { scope: Scope::Processes, fields: FieldSet::ALL }, &mut snapshot)?;
+//! source.snapshot(&Request::new(Scope::Processes, FieldSet::ALL), &mut snapshot)?;
 //! let myself = snapshot.processes.iter().find(|row| row.pid.0 == std::process::id() as i32);
 //! assert!(myself.is_some_and(|row| row.runtime_ns > 0 || row.user_ns + row.system_ns < 1_000_000_000));
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
 pub mod attribution;
-pub mod audience;
 pub mod caller;
 pub mod error;
 pub mod facts;
@@ -32,7 +31,7 @@ pub use cpuledger_client::{balance, clock, stop};
 pub use cpuledger_model::{
     Account, Accounts, Boottime, Comm, Field, FieldSet, Guard, Interval, Lived, OffTasks, Pid, Request, Row,
     Scope, Snapshot, SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, accounts, counters, field,
-    framing, interval, snapshot, task,
+    framing, interval, make, snapshot, task,
 };
 pub use error::Error;
 pub use intervals::Intervals;

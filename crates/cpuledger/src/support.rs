@@ -30,7 +30,7 @@ pub use crate::facts::{self, Fact, names};
 use rules::{explanations, sight};
 
 /// All sources of this machine.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// Where this is.
     pub machine: MachineFacts,
@@ -45,7 +45,7 @@ pub struct Report {
 }
 
 /// One account.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct AccountReport {
     /// Its name.
     pub account: &'static str,
@@ -58,7 +58,7 @@ pub struct AccountReport {
 }
 
 /// What a reader of the report wants to know of the machine.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct MachineFacts {
     /// As uname(2) says it.
     pub kernel_release: String,
@@ -73,7 +73,7 @@ pub struct MachineFacts {
 }
 
 /// One source.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SourceReport {
     /// Which.
     pub source: SourceKind,
@@ -113,7 +113,7 @@ impl SourceReport {
 }
 
 /// A source opened, and one snapshot taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Attempt {
     /// How long opening it took.
     pub open_ns: u64,
@@ -128,7 +128,7 @@ pub struct Attempt {
 }
 
 /// The ledger attached with its default size, and one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LedgerAttempt {
     /// How long attaching took, the detail of its tasks included.
     pub attach_ns: u64,
@@ -145,7 +145,7 @@ pub struct LedgerAttempt {
 }
 
 /// How a source reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
     /// All tasks in one frame of the service.
@@ -159,6 +159,7 @@ pub enum Mechanism {
     /// A snapshot of the kernel, all at one instant.
     Cut,
     /// A file a process.
+    #[default]
     Files,
 }
 

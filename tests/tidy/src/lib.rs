@@ -2,6 +2,7 @@
 //! here. Every rule looks at text only, says file, line and what to do, and has a test below that it can fail.
 
 pub mod code;
+pub mod growth;
 pub mod imports;
 pub mod layers;
 
@@ -80,7 +81,10 @@ pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
         check_any_line(line, &mut |sentence| add(number, sentence));
     }
     match extension {
-        "rs" => check_rust(path, text, &mut add),
+        "rs" => {
+            check_rust(path, text, &mut add);
+            growth::check(path, text, &mut add);
+        }
         "c" | "h" => check_c(text, &mut add),
         "md" => check_links(path, text, exists, &mut add),
         _ => {}

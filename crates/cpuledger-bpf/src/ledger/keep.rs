@@ -53,6 +53,7 @@ impl Ledger {
             Account::Disk => self.accounts.disks = Some(DiskBook::attach(&self.parts, sizes, since)?),
             // They are in the hooks from the beginning.
             Account::Blame | Account::Pairs => {}
+            other => return Err(without_hooks(other)),
         }
         Ok(())
     }
@@ -65,5 +66,10 @@ pub fn lacks(account: Account) -> Option<Error> {
         Account::Disk => disk::NEEDS.lacks(),
         // Their tracepoints are older than any kernel that a ledger can be attached to.
         Account::Blame | Account::Pairs => None,
+        other => Some(without_hooks(other)),
     }
+}
+
+fn without_hooks(account: Account) -> Error {
+    Error::NoAccount { account, what: "this version of cpuledger has no hooks for it".into() }
 }

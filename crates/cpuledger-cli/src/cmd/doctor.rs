@@ -109,20 +109,7 @@ impl Document<'_> {
 
 /// Containers without a name, by the key of the reason.
 fn by_key(survey: &Survey) -> BTreeMap<&'static str, usize> {
-    survey.nameless.iter().map(|(why, count)| (key_of(*why), *count)).collect()
-}
-
-/// A reason as a key of JSON.
-fn key_of(why: Nameless) -> &'static str {
-    match why {
-        Nameless::NoState => "no_state",
-        Nameless::Denied => "denied",
-        Nameless::TooLarge => "too_large",
-        Nameless::Damaged => "damaged",
-        Nameless::OfUser => "of_user",
-        Nameless::OtherCgroup => "other_cgroup",
-        Nameless::NotRecorded => "not_recorded",
-    }
+    survey.nameless.iter().map(|(why, count)| (why.key(), *count)).collect()
 }
 
 /// Runs `doctor`.

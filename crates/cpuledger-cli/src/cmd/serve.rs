@@ -15,7 +15,7 @@
 //!   expense. The owner looks again after a tenth of the interval. By then even 1,000 readers have woken each other, and it finds nothing to
 //!   do. `Ring::wake_rest` wakes those that a hostile reader has left asleep, 64 at a time. They are at the other one of two futexes than those that
 //!   wait for the next frame.
-//! - **Audiences** (`cpuledger::audience`): which rows and figures a user is shown. For each task, the kernel half reports what decides, beside users and
+//! - **Audiences** (`cpuledger_model::audience`): which rows and figures a user is shown. For each task, the kernel half reports what decides, beside users and
 //!   groups, whether the kernel would let it be traced (`trace` of `cpuledger_task_rest`, without a branch). `audience/rules.rs` takes an
 //!   interval apart, member by member, and puts together what a user gets: a member without a rule does not compile. What is not shown is taken out
 //!   before a frame is encoded. The peer's user, groups and user namespace are the kernel's (`server/peer.rs`): the service asks no name service.

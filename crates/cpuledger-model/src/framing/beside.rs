@@ -10,7 +10,7 @@ use super::cgroup::{CgroupNames, Nameless};
 pub use crate::pairs::CgroupIds;
 
 /// The unit of a row of processes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowUnit {
     /// The numbers of its cgroup.
     pub cgroup: CgroupIds,

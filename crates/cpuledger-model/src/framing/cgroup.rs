@@ -116,6 +116,19 @@ impl Nameless {
         Nameless::ALL.into_iter().find(|one| u64::from(*one as u8) == number)
     }
 
+    /// The reason as a key of JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Nameless::NoState => "no_state",
+            Nameless::Denied => "denied",
+            Nameless::TooLarge => "too_large",
+            Nameless::Damaged => "damaged",
+            Nameless::OfUser => "of_user",
+            Nameless::OtherCgroup => "other_cgroup",
+            Nameless::NotRecorded => "not_recorded",
+        }
+    }
+
     /// The reason in words, after "because".
     pub fn words(self) -> &'static str {
         match self {

@@ -11,6 +11,13 @@ pub struct Tier {
     pub keep: Option<Duration>,
 }
 
+impl Tier {
+    /// Frames of this length, kept for that long or, if that is not stated, for ever.
+    pub fn new(length: Duration, keep: Option<Duration>) -> Tier {
+        Tier { length, keep }
+    }
+}
+
 /// How a recording is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {

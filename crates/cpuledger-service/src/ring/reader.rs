@@ -37,7 +37,7 @@ pub enum Next {
 }
 
 /// Which frame was copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Its number.
     pub sequence: u64,

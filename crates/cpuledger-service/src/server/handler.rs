@@ -33,7 +33,7 @@ impl Answer {
 }
 
 /// How calls gather before a turn: until none has come for a while.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Gathering {
     /// They do if at least that number is there already.
     pub least: usize,

@@ -56,7 +56,7 @@ pub struct Subscribe {
 }
 
 /// What `Subscribe` answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     /// The index of the descriptor of the ring.
     pub ring: usize,
@@ -92,8 +92,15 @@ pub struct List {
     pub fields: Vec<String>,
 }
 
+impl List {
+    /// These tasks, with these fields.
+    pub fn new(scope: Scope, fields: Vec<String>) -> List {
+        List { scope, fields }
+    }
+}
+
 /// What `List` answers. The bytes of the frame follow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The length of the frame in bytes.
     pub length: u64,
@@ -102,7 +109,7 @@ pub struct Listing {
 }
 
 /// What `Info` answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
     /// The version of cpuledger.
     pub version: String,
@@ -131,7 +138,7 @@ pub struct Info {
 }
 
 /// Where the figures come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFacts {
     /// The name of the source.
     pub source: String,
@@ -143,14 +150,14 @@ pub struct SourceFacts {
 }
 
 /// What `Describe` answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
     /// The fields that a row may have.
     pub fields: Vec<Described>,
 }
 
 /// A field of a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     /// Its name in frames, JSON and CSV.
     pub key: String,

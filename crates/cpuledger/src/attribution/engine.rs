@@ -88,7 +88,7 @@ const GRACE_PERIOD_NS: u64 = 30_000_000_000;
 const GRACE_LIMIT: usize = 1 << 16;
 
 /// What one task, alive or dead, used in an interval; or all living tasks of a process together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Increment {
     /// Its process.
     pub process: TaskId,

@@ -2,8 +2,9 @@
 //!
 //! ```
 //! use cpuledger::intervals::{Intervals, Wanted};
+//! use cpuledger::make;
 //!
-//! let wanted = Wanted { length_ns: 50_000_000, ..Wanted::default() };
+//! let wanted = make!(Wanted { length_ns: 50_000_000 });
 //! for interval in Intervals::open(wanted)?.take(2) {
 //!     let interval = interval?;
 //!     let busiest = interval.processes.iter().max_by_key(|row| row.usage.cpu_ns);

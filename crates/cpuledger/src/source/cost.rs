@@ -34,7 +34,7 @@ pub const GLANCE: Duration = Duration::from_millis(20);
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// Facts: what the cost of both depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Activity {
     /// Switches of all CPUs.
     pub switches_per_s: u64,

@@ -22,7 +22,7 @@ use crate::source::unseen::{Leader, Unseen};
 const LOADING_US: u64 = 22_000;
 
 /// Which texts are wanted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
     /// Of which file.
     pub form: Form,

@@ -230,6 +230,7 @@ impl Oracle {
                 Some(id) => Number(i128::from(id)),
                 None => Unsaid("no hierarchy of the cpu controller is mounted"),
             },
+            other => panic!("say what the kernel's files have of {other:?}"),
         }
     }
 }

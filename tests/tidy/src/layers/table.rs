@@ -103,6 +103,8 @@ pub const LAYERS: &[Layers] = &[
             "snapshot",
             "interval",
             "framing",
+            "audience",
+            "make",
         ],
     },
     Layers {
@@ -359,7 +361,6 @@ pub const LAYERS: &[Layers] = &[
             "caller",
             "error",
             "life",
-            "audience",
             "machine",
             "facts",
             "attribution",

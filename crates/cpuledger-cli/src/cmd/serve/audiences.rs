@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
-use cpuledger::audience::{Strangers, Viewer};
+use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger::framing::{self, Circumstances};
 use cpuledger_model::frame::Frame;
 use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cpuledger::accounts::NoAccount;
-use cpuledger::audience::{Strangers, Viewer};
+use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
 use cpuledger::source::ledger::lacks;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use cpuledger::audience::Viewer;
+use cpuledger_model::audience::Viewer;
 use cpuledger::framing::{self, ListingColumns};
 use cpuledger::source::Member;
 use cpuledger::source::procfs::Procfs;

@@ -165,7 +165,7 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use cpuledger::Account;
-    use cpuledger::audience::{Strangers, Viewer};
+    use cpuledger_model::audience::{Strangers, Viewer};
 
     use super::*;
 

@@ -25,6 +25,13 @@ pub struct CutFacts {
     pub sees_exits: bool,
 }
 
+impl CutFacts {
+    /// Of a cut with so many CPUs; whether the source sees exits.
+    pub const fn new(online_cpus: u32, sees_exits: bool) -> CutFacts {
+        CutFacts { online_cpus, sees_exits }
+    }
+}
+
 /// What a listed task used in the interval.
 enum Used {
     Alive(u64),

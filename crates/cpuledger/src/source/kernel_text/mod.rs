@@ -27,9 +27,10 @@ use dialect::{Line, Section};
 use parts::Parts;
 
 /// Which file the text is that of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Form {
     /// /proc/PID/status: a line a fact.
+    #[default]
     Status,
     /// /proc/PID/stat: one line.
     Stat,
@@ -71,9 +72,10 @@ impl FromStr for Form {
 }
 
 /// Whose figures a text shows, where a process has several tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Whole {
     /// As /proc/PID: the leader, and in `stat` the sums of all threads.
+    #[default]
     Process,
     /// As /proc/PID/task/TID.
     Task,

@@ -42,7 +42,7 @@ impl Options {
 }
 
 /// What an interval shall hold besides the processes and tasks that ran in it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
     /// Fields that will be looked at.
     pub fields: FieldSet,

@@ -48,7 +48,7 @@ const MOST_TIMES: usize = 2;
 const MOST_MORE: usize = 1 << 14;
 
 /// Which rows an interval has besides those of processes that used CPU time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct RowsOf<'a> {
     /// These processes.
     pub pids: &'a [Pid],

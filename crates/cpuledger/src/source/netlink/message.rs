@@ -41,7 +41,7 @@ const ATTRIBUTE_BYTES: usize = 4;
 const TYPE_MASK: u16 = 0x3fff;
 
 /// A request with one attribute.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The number of the family.
     pub family: u16,

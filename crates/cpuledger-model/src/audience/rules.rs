@@ -8,15 +8,15 @@
 //! - *Remainder*: CPU time of everything else. It is one number, in the row `(others)`.
 //! - *Withheld*: counts and times of the whole machine's tasks. They are absent, not 0.
 
-use cpuledger_model::counters::Counters;
-use cpuledger_model::exit::Exit;
-use cpuledger_model::field::{Field, FieldSet, GUARDED};
-use cpuledger_model::framing::Circumstances;
-use cpuledger_model::interval::{
+use crate::counters::Counters;
+use crate::exit::Exit;
+use crate::field::{Field, FieldSet, GUARDED};
+use crate::framing::Circumstances;
+use crate::interval::{
     Blocked, Division, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage,
 };
-use cpuledger_model::snapshot::Snapshot;
-use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
+use crate::snapshot::Snapshot;
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::{OTHERS, Seen, Strangers, Viewer};
 

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use cpuledger_model::boottime::Boottime;
-use cpuledger_model::counters::Counters;
-use cpuledger_model::exit::Exit;
-use cpuledger_model::frame::{Column, Frame, Section};
-use cpuledger_model::framing::{self, Circumstances};
-use cpuledger_model::interval::{
+use crate::boottime::Boottime;
+use crate::counters::Counters;
+use crate::exit::Exit;
+use crate::frame::{Column, Frame, Section};
+use crate::framing::{self, Circumstances};
+use crate::interval::{
     Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage,
 };
-use cpuledger_model::snapshot::Snapshot;
-use cpuledger_model::task::{Comm, Tid};
+use crate::snapshot::Snapshot;
+use crate::task::{Comm, Tid};
 
 use super::*;
 

@@ -6,8 +6,8 @@
 
 mod rules;
 
-use cpuledger_model::field::{Field, FieldSet};
-use cpuledger_model::task::{Guard, Pid, Task, TaskId, flags};
+use crate::field::{Field, FieldSet};
+use crate::task::{Guard, Pid, Task, TaskId, flags};
 
 /// The name of the row that has all the time of what is not shown.
 pub const OTHERS: &[u8] = b"(others)";
