@@ -90,8 +90,8 @@ fn walk_ns_a_task(arguments: &Arguments, results: &mut Results) -> anyhow::Resul
     let (mut books, mut exits, mut interval) = (Books::new(false), Exits::default(), Interval::default());
     for round in 0..=arguments.rounds {
         let begin = Instant::now();
-        walk.snapshot(&Request { scope: Scope::Tasks, fields: FIELDS }, &mut snapshot)?;
-        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: false };
+        walk.snapshot(&Request::new(Scope::Tasks, FIELDS), &mut snapshot)?;
+        let cut = CutFacts::new(machine::online_cpus(), false);
         books.close(&cut, &snapshot, &mut exits, &mut interval);
         // The first has nothing to compare with.
         if round > 0 {

@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, machine};
 use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_model::make;
 
 use crate::hooks::median_of_pairs;
 use crate::measure::{median, thread_cpu};
@@ -83,7 +84,7 @@ fn with_and_without_states(arguments: &Arguments) -> anyhow::Result<()> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         napping(active, || {
             for round in 0..arguments.rounds {
-                let open = |states| Reader::open(Options { states, ..Options::default() });
+                let open = |states| Reader::open(make!(Options { states }));
                 // The one that is attached first is called first at each switch.
                 let is_first = round % 2 == 0;
                 let (mut one, mut other) = (open(is_first)?, open(!is_first)?);
@@ -125,7 +126,7 @@ impl Reader {
 
     /// Closes an interval, and returns the CPU time that it took.
     fn close(&mut self) -> anyhow::Result<Duration> {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = machine::monotonic_ns() + INTERVAL_NS;
         let begin = thread_cpu();
         self.ledger.close(cut_ns, &wanted, &mut self.interval)?;

@@ -13,6 +13,7 @@ use cpuledger::SourceKind;
 use cpuledger::source::kernel_text::{Form, Whole, Written};
 use cpuledger::source::status::{StatusTexts, StatusWalk, Wanted};
 use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_model::make;
 
 use crate::measure::{Subject, alternate, cpu_of_command, median, thread_cpu};
 use crate::results::{Results, Row};
@@ -159,7 +160,8 @@ fn few(arguments: &Arguments, binary: &str, results: &mut Results) -> anyhow::Re
     let mut rows = [vec!["loop / library".to_owned()], vec!["cat / command".to_owned()]];
     for &processes in &arguments.few {
         let _sleepers = Sleepers::start(processes, processes)?;
-        let wanted = Wanted { form: Form::Status, whole: Whole::Process, pids: None, is_numbered: false };
+        let wanted =
+            make!(Wanted { form: Form::Status, whole: Whole::Process, pids: None, is_numbered: false });
         ensure!(
             StatusTexts::open(None, &wanted)?.kind() == SourceKind::Procfs,
             "beside {processes} processes it takes the walk: give fewer to --few"

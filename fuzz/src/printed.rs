@@ -32,7 +32,7 @@ pub fn print(bytes: &[u8]) -> Printed {
     PAGE.with(|(around, columns)| {
         let mut layout = Layout::new(columns.clone(), None);
         for task in snapshot.processes.iter().chain(&snapshot.tasks) {
-            let line = Row { task, around }.into();
+            let line = Row::new(task, around).into();
             layout.write_line(&line, &mut printed.text);
             table::append_json_row(&mut printed.json, columns, &line);
             table::append_csv_row(&mut printed.text, columns, &line, Cells::Inert);

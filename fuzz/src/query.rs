@@ -4,6 +4,7 @@ use cpuledger::counters::Counters;
 use cpuledger::fuzzing::snapshot_of;
 use cpuledger::interval::{Row, Usage};
 use cpuledger::{FieldSet, Task};
+use cpuledger_model::make;
 use cpuledger_names::names::Names;
 use cpuledger_view::query::{MOST_BYTES, Query, QueryError, Subject};
 
@@ -30,7 +31,7 @@ pub fn query(bytes: &[u8]) {
     };
     assert_eq!(query.text(), text);
     let blank = Task::default();
-    let zeros = Task { known: FieldSet::ALL, ..Task::default() };
+    let zeros = make!(Task { known: FieldSet::ALL });
     let snapshot = snapshot_of(bytes.get(end + 1..).unwrap_or_default());
     let rows: Vec<&Task> =
         [&blank, &zeros].into_iter().chain(&snapshot.processes).chain(&snapshot.tasks).collect();
@@ -58,7 +59,13 @@ fn assert_is_a_sentence(text: &str, error: &QueryError) {
 fn assert_looks_at_its_fields_only(query: &Query, rows: &[&Task], truth: &[bool]) {
     for (row, truth) in rows.iter().zip(truth) {
         let known = row.known.intersection(query.fields());
-        assert_eq!(holds(query, &Task { known, ..**row }), *truth, "{:?} of {:?}", query, query.fields());
+        assert_eq!(
+            holds(query, &make!(Task { known, ..**row })),
+            *truth,
+            "{:?} of {:?}",
+            query,
+            query.fields()
+        );
     }
 }
 
@@ -76,14 +83,13 @@ fn assert_says(text: &str, of: &Query, rows: &[&Task], expected: impl Fn(usize) 
 }
 
 fn holds(query: &Query, row: &Task) -> bool {
-    let usage = Usage {
+    let usage = make!(Usage {
         cpu_ns: row.runtime_ns,
         self_ns: row.user_ns,
         exited_children_ns: Some(row.system_ns),
         stolen_ns: (row.nice >= 0).then_some(row.block_io_delay_ns),
         growth: Counters::of(row),
-        ..Usage::default()
-    };
+    });
     USERS.with(|users| {
         query.matches(&Subject {
             row: &Row::new(*row, usage),

@@ -16,6 +16,7 @@ use cpuledger::machine::monotonic_ns;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
 use cpuledger_load::Cgroup;
+use cpuledger_model::make;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -327,7 +328,7 @@ fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
     let clock = Clock::start()?;
     let running = Running::start(workload)?;
     let cgroup = (running.cgroup.id()?, running.cgroup.is_v1());
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let mut interval = Interval::default();
     let mut close = |at_ns: u64| -> anyhow::Result<(Kernel, Interval)> {
         clock.ask(&running.cgroup, at_ns)?;

@@ -12,6 +12,7 @@ use cpuledger::{Error, FieldSet, Interval, Source, SourceKind, clock};
 use cpuledger_c::{Failure, Feed, cpuledger as Handle, cpuledger_options, interval_ns, open_feed, text};
 use cpuledger_client::Next;
 use cpuledger_model::framing::Circumstances;
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 
 /// Opens a source of this process: "ledger", "walk", "netlink" or "procfs", with the privileges that it needs. Otherwise as `cpuledger_open`; of the
@@ -51,7 +52,7 @@ struct OwnSource {
 
 impl OwnSource {
     fn open(kind: SourceKind, length_ns: u64) -> Result<OwnSource, Failure> {
-        let wanted = Wanted { source: Some(kind), length_ns, by_task: true, ..Wanted::default() };
+        let wanted = make!(Wanted { source: Some(kind), length_ns, by_task: true });
         let intervals = Intervals::open(wanted).map_err(failed)?;
         Ok(OwnSource { intervals, kind, listing: None })
     }
@@ -99,7 +100,7 @@ impl Feed for OwnSource {
             None => {
                 // A ledger has what ran: what exists is told by a walk.
                 let kind = if self.kind == SourceKind::Ledger { SourceKind::Walk } else { self.kind };
-                let whole = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+                let whole = Request::new(Scope::Tasks, FieldSet::ALL);
                 self.listing.insert(open_for_listing(Some(kind), &whole).map_err(failed)?)
             }
         };

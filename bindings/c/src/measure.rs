@@ -293,7 +293,7 @@ impl Ended {
     }
 
     fn value(&self) -> cpuledger_measured {
-        let Measured { start_ns, end_ns, tree, unattributed_ns, without_books_ns } = &self.measured;
+        let Measured { start_ns, end_ns, tree, unattributed_ns, without_books_ns, .. } = &self.measured;
         cpuledger_measured {
             size: 0,
             start_ns: *start_ns,

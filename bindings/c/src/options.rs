@@ -142,7 +142,7 @@ impl Asked {
 /// # Safety
 /// The pointer is NULL, or leads to as many bytes as the struct states.
 pub(crate) unsafe fn request(options: *const cpuledger_list_options) -> Result<Request, Failure> {
-    let mut request = Request { scope: Scope::Processes, fields: FieldSet::ALL };
+    let mut request = Request::new(Scope::Processes, FieldSet::ALL);
     if options.is_null() {
         return Ok(request);
     }

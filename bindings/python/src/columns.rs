@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use cpuledger_model::field::{FIELDS, Field, FieldSet, Value};
 use cpuledger_model::interval::{Blocked, Exited, Row};
+use cpuledger_model::make;
 use cpuledger_model::task::Task;
 use cpuledger_names::named::NameKey;
 use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
@@ -158,7 +159,7 @@ fn columns(section: Section) -> Vec<Column> {
 
 /// A task of which all is known.
 fn known() -> Task {
-    Task { known: FieldSet::ALL, ..Task::default() }
+    make!(Task { known: FieldSet::ALL })
 }
 
 /// What values of this kind are. What is absent here is a part of an interval: a number.

@@ -36,7 +36,7 @@ pub(crate) fn listing(
     let list = || {
         let mut source = ServiceListing::open_only_at(&socket)?;
         let mut snapshot = Snapshot::default();
-        source.snapshot(&Request { scope, fields }, &mut snapshot)?;
+        source.snapshot(&Request::new(scope, fields), &mut snapshot)?;
         Ok((snapshot, source.shows_all()))
     };
     let (snapshot, shows_all) =

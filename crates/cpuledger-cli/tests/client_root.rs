@@ -69,7 +69,7 @@ fn intervals_follow_each_other_without_a_thread_root() {
     }
     assert_eq!((cut, threads_named("ring")), (Next::Interval, 0));
     assert_balance(client.interval());
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     let mut listing = Snapshot::default();
     client.listing(&request, &mut listing).expect("a listing");
     let own = Pid(std::process::id().cast_signed());

@@ -7,6 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use cpuledger_load::scene::alone;
+use cpuledger_model::make;
 use cpuledger_recording::Recording;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
@@ -89,7 +90,7 @@ fn the_service_records_and_goes_on_when_it_cannot_root() {
     assert!(segments(&missing.join("books/200ms")).iter().all(|name| name.ends_with(".seg")), "it is closed");
 
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
-    let wanted = Subscribe { interval_ns: Some(200_000_000), ..Subscribe::default() };
+    let wanted = make!(Subscribe { interval_ns: Some(200_000_000) });
     let (_, mut reader) = client.subscribe(&wanted).expect("root may");
     let mut bytes = Vec::new();
     // Intervals follow each other whatever the disk does.

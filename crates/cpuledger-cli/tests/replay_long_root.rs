@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cpuledger_load::{Mixture, MixturePlan, Storm, StormPlan, online_cpus};
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Recording, Tier, Writer};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -193,8 +194,8 @@ fn replay(books: &Path, live: &[(usize, u64)]) -> Vec<Sums> {
 
 /// The recording again, with a tier of longer intervals beside. Returns where that tier is.
 fn with_tier(books: &Path, folder: &Path, long: u64) -> PathBuf {
-    let tier = |seconds| Tier { length: Duration::from_secs(seconds), keep: None };
-    let options = Options { tiers: vec![tier(0), tier(long)], ..Options::default() };
+    let tier = |seconds| Tier::new(Duration::from_secs(seconds), None);
+    let options = make!(Options { tiers: vec![tier(0), tier(long)] });
     let mut writer = Writer::open(folder, options).expect("a folder");
     let mut recording = Recording::open(books).expect("a recording");
     let mut next = recording.first();

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Section};
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Writer};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -354,7 +355,7 @@ fn history(path: &Path) {
     // Pid, start and parent. The first lives for ever.
     let mut living: Vec<(i64, u64, i64)> = vec![(1, 1, 0)];
     let mut names: Vec<[u8; 2]> = (0..64).map(|number| [b'a' + number % 7, b'x']).collect();
-    let options = Options { segment_length: Duration::from_secs(60), ..Options::default() };
+    let options = make!(Options { segment_length: Duration::from_secs(60) });
     let mut writer = Writer::open(path, options).expect("a directory");
     for second in 0..1300 {
         names[random(64) as usize][0] = b'a' + random(9) as u8;

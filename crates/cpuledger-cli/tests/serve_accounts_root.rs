@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{become_user, not_run};
 use cpuledger_model::frame::{Column, Frame};
+use cpuledger_model::make;
 use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::{Refusal, Subscribe};
@@ -22,7 +23,7 @@ fn client(service: &Service) -> Client {
 
 fn asking_for(accounts: &[&str]) -> Subscribe {
     let accounts = accounts.iter().map(|name| (*name).to_owned()).collect();
-    Subscribe { accounts: Some(accounts), ..Subscribe::default() }
+    make!(Subscribe { accounts: Some(accounts) })
 }
 
 /// Acts in a thread that belongs to that user.

@@ -176,7 +176,7 @@ fn connections_and_calls_without_end_change_nothing_for_others_root() {
     });
     under("listings without end", &service, || {
         let mut client = Client::connect(&socket, TIMEOUT).expect("it listens");
-        let wanted = List { scope: Tasks::Tasks, fields: vec!["comm".into(), "rss_bytes".into()] };
+        let wanted = List::new(Tasks::Tasks, vec!["comm".into(), "rss_bytes".into()]);
         let begin = Instant::now();
         let mut refusal = None;
         while refusal.is_none() && begin.elapsed() < TIMEOUT {

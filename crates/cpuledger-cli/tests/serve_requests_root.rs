@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_load::become_user;
 use cpuledger_load::scene::alone;
+use cpuledger_model::make;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::Subscribe;
@@ -23,7 +24,7 @@ fn client(service: &Service) -> Client {
 }
 
 fn request(interval_ns: Option<i64>, audience: &str) -> Subscribe {
-    Subscribe { interval_ns, audience: Some(audience.into()), ..Subscribe::default() }
+    make!(Subscribe { interval_ns, audience: Some(audience.into()) })
 }
 
 /// Acts in a thread that belongs to that user.

@@ -12,6 +12,7 @@ use cpuledger::{Field, Interval};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, become_user};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::{List, Scope, Subscribe};
@@ -61,11 +62,7 @@ fn intervals_of_each_audience_balance_and_follow_each_other_root() {
     let _shells = ForkingShells::start(1).expect("shells");
     let mut client = service.client();
     let mut readers = ["all", "self"].map(|audience| {
-        let wanted = Subscribe {
-            interval_ns: Some(100_000_000),
-            audience: Some(audience.into()),
-            ..Subscribe::default()
-        };
+        let wanted = make!(Subscribe { interval_ns: Some(100_000_000), audience: Some(audience.into()) });
         let (subscription, reader) = client.subscribe(&wanted).expect("root may have it");
         assert_eq!((subscription.audience.as_str(), subscription.interval_ns), (audience, 100_000_000));
         (reader, None)
@@ -125,7 +122,7 @@ fn another_user_has_its_own_rows_and_the_rest_as_one_root() {
                 interval.exited.expect("the ledger knows").iter().all(|exited| exited.exit.uid == STRANGER)
             );
         }
-        let list = List { scope: Scope::Tasks, fields: vec!["comm".into(), "uid".into()] };
+        let list = List::new(Scope::Tasks, vec!["comm".into(), "uid".into()]);
         let (_, listing) = client.list(&list).expect("a listing");
         let interval = decoded(&listing);
         assert!(interval.processes.iter().chain(&interval.tasks).all(|row| row.task.uid == STRANGER));

@@ -149,7 +149,7 @@ fn listed(service: &Service, scope: Scope, fields: FieldSet) -> Snapshot {
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
     let keys = cpuledger::field::FIELDS.iter().filter(|info| fields.contains(info.field));
     let fields = keys.map(|info| info.key.to_owned()).collect();
-    let (_, bytes) = client.list(&List { scope, fields }).expect("it lists");
+    let (_, bytes) = client.list(&List::new(scope, fields)).expect("it lists");
     let mut snapshot = Snapshot::default();
     framing::read_listing(&Frame::decode(&bytes).expect("a frame"), &mut snapshot).expect("a listing");
     snapshot

@@ -70,7 +70,7 @@ fn got_by(user: &As, socket: &Path) -> Got {
             frames.push((bytes, interval));
         }
         let fields = cpuledger::field::FIELDS.iter().map(|info| info.key.to_owned()).collect();
-        let (_, sealed) = client.list(&List { scope: Scope::Tasks, fields }).expect("a listing");
+        let (_, sealed) = client.list(&List::new(Scope::Tasks, fields)).expect("a listing");
         Got { frames, listing: (sealed.to_vec(), decoded(&sealed)) }
     };
     std::thread::scope(|scope| scope.spawn(look).join().expect("it has looked"))

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_load::scene::alone;
 use cpuledger_load::{not_run, with_net};
+use cpuledger_model::make;
 use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::varlink::{Refusal, Subscribe};
 use honest::Honest;
@@ -293,7 +294,7 @@ fn an_account_is_kept_while_a_visitor_looks_at_its_view_root() {
     let _alone = alone();
     let service = Service::start("");
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
-    let asking = Subscribe { accounts: Some(vec!["blame".to_owned()]), ..Subscribe::default() };
+    let asking = make!(Subscribe { accounts: Some(vec!["blame".to_owned()]) });
     match client.subscribe(&asking) {
         Err(ClientError::Refused(Refusal::Unavailable { sentence })) => return not_run(&sentence),
         subscribed => drop(subscribed.expect("root may")),

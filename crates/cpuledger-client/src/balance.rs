@@ -37,40 +37,43 @@ pub fn check(interval: &Interval) {
 mod tests {
     use super::*;
     use cpuledger_model::interval::{Fault, Row, Unattributed, Usage};
+    use cpuledger_model::make;
     use cpuledger_model::task::Task;
 
     /// One CPU, all of whose 100 ns are booked.
     fn books() -> Interval {
-        Interval {
+        make!(Interval {
             capacity_ns: 100,
             attributed_ns: 60,
             idle_ns: Some(30),
             unattributed_ns: Some(10),
-            unattributed_by: Unattributed { no_slot_ns: 7, uncovered_cpu_ns: 3, ..Unattributed::default() },
-            processes: vec![Row::new(Task::default(), Usage { cpu_ns: 60, ..Usage::default() })],
-            ..Interval::default()
-        }
+            unattributed_by: make!(Unattributed { no_slot_ns: 7, uncovered_cpu_ns: 3 }),
+            processes: vec![Row::new(Task::default(), make!(Usage { cpu_ns: 60 }))],
+        })
     }
 
     #[test]
     fn what_does_not_add_up_is_found() {
         assert_eq!(books().fault(), None);
         assert_eq!(
-            Interval {
+            make!(Interval {
                 idle_ns: None,
                 unattributed_ns: None,
                 unattributed_by: Unattributed::default(),
                 ..books()
-            }
+            })
             .fault(),
             None
         );
         let wrong = [
-            (Interval { idle_ns: Some(29), ..books() }, Fault::Balance(1)),
-            (Interval { capacity_ns: u64::MAX, idle_ns: Some(u64::MAX - 69), ..books() }, Fault::Balance(-1)),
-            (Interval { processes: Vec::new(), ..books() }, Fault::Processes(60)),
-            (Interval { unattributed_by: Unattributed::default(), ..books() }, Fault::Reasons(10)),
-            (Interval { idle_ns: None, ..books() }, Fault::HalfTold),
+            (make!(Interval { idle_ns: Some(29), ..books() }), Fault::Balance(1)),
+            (
+                make!(Interval { capacity_ns: u64::MAX, idle_ns: Some(u64::MAX - 69), ..books() }),
+                Fault::Balance(-1),
+            ),
+            (make!(Interval { processes: Vec::new(), ..books() }), Fault::Processes(60)),
+            (make!(Interval { unattributed_by: Unattributed::default(), ..books() }), Fault::Reasons(10)),
+            (make!(Interval { idle_ns: None, ..books() }), Fault::HalfTold),
         ];
         for (interval, fault) in wrong {
             assert_eq!(interval.fault(), Some(fault), "{interval:?}");
@@ -82,7 +85,7 @@ mod tests {
     fn a_fault_is_counted_and_rarely_told() {
         check(&books());
         assert_eq!((faults(), take_sentence()), (0, None));
-        let wrong = Interval { idle_ns: Some(29), ..books() };
+        let wrong = make!(Interval { idle_ns: Some(29), ..books() });
         let told = (0..100).filter_map(|_| {
             check(&wrong);
             take_sentence()

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::framing::Circumstances;
 use cpuledger_model::interval::Interval;
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_recording::Span;
@@ -335,7 +336,7 @@ impl OfRecording {
         let Some(facts) = self.replay.read(spot, into)? else { return Ok(Next::End) };
         self.next = facts.next;
         let end_realtime_ns = Some(facts.end_realtime_ns);
-        *of = Circumstances { end: facts.end, end_realtime_ns, ..Circumstances::default() };
+        *of = make!(Circumstances { end: facts.end, end_realtime_ns });
         self.facts = Some(facts);
         Ok(Next::Interval)
     }
@@ -347,9 +348,8 @@ fn is_past(deadline: Option<Instant>) -> bool {
 
 /// What the clocks say of an interval that ends now, or has ended a short time ago.
 fn circumstances_of_gap(end_ns: u64) -> Circumstances<'static> {
-    Circumstances {
+    make!(Circumstances {
         end: Some(Boottime::from_ns(end_ns + suspended_ns())),
         end_realtime_ns: Some(realtime_ns_at(end_ns)),
-        ..Circumstances::default()
-    }
+    })
 }

@@ -26,6 +26,7 @@
 
 use cpuledger_model::Boottime;
 use cpuledger_model::framing::Circumstances;
+use cpuledger_model::make;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CLOCK_BOOTTIME now.
@@ -63,13 +64,13 @@ pub fn realtime_ns_at(monotonic: u64) -> u64 {
 /// when the interval before ended, and becomes what it is now.
 pub fn circumstances(sequence: u64, end_ns: u64, suspended_ns: &mut u64) -> Circumstances<'static> {
     let before_ns = std::mem::replace(suspended_ns, self::suspended_ns());
-    Circumstances {
+    make!(Circumstances {
         boot_id: None,
         sequence: Some(sequence),
         end: Some(Boottime::from_ns(end_ns + *suspended_ns)),
         end_realtime_ns: Some(realtime_ns_at(end_ns)),
         suspended_ns: Some(suspended_ns.saturating_sub(before_ns)),
-    }
+    })
 }
 
 /// Minimum length of a suspension: two clock readings are rarely further apart.

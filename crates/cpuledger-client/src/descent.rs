@@ -15,6 +15,7 @@ const MOST_NAMES_OF_LINE: usize = 12;
 
 /// What processes used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Used {
     /// How many they are.
     pub processes: u64,
@@ -68,6 +69,7 @@ pub struct Member {
 
 /// Unit and container of a process, escaped; `None`: it has none, or that is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Places {
     /// The unit of systemd.
     pub unit: Option<String>,
@@ -378,6 +380,7 @@ impl Member {
 
 /// What a command and all that descends from it used.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Tree {
     /// The sum over all processes with a name.
     pub all: Used,
@@ -405,6 +408,7 @@ pub type Sums = BTreeMap<Option<String>, Used>;
 
 /// What processes used, put together in several ways.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Tables {
     /// By name.
     pub by_name: Sums,

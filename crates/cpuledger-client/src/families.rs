@@ -125,6 +125,7 @@ impl Families for &Snapshot {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use cpuledger_model::make;
     use cpuledger_model::task::Tid;
 
     /// Processes that have so many tasks, each made of its pid and tid.
@@ -140,8 +141,7 @@ pub(crate) mod tests {
 
     #[test]
     fn parts_of_a_snapshot_are_all_of_it_in_order() {
-        let row =
-            |pid: usize, tid: usize| Task { pid: Pid(pid as i32), tid: Tid(tid as i32), ..Task::default() };
+        let row = |pid: usize, tid: usize| make!(Task { pid: Pid(pid as i32), tid: Tid(tid as i32) });
         for sizes in [vec![1, 3, 0, 2], vec![0], vec![5000, 0, 1], vec![2048, 2048, 0, 1], vec![0, 9000, 0]] {
             let snapshot = snapshot_of(&sizes, row);
             let (mut processes, mut tasks, mut rests) = (Vec::new(), Vec::new(), 0);

@@ -1,6 +1,7 @@
 //! The time for which there are no books.
 
 use cpuledger_model::interval::{Interval, Unattributed};
+use cpuledger_model::make;
 use cpuledger_model::source_kind::SourceKind;
 
 use crate::cpus::online_cpus;
@@ -13,7 +14,7 @@ pub fn tell_gap(source: SourceKind, times: [u64; 2], into: &mut Interval) {
 /// The same of a machine with this number of CPUs.
 pub fn tell_gap_of(source: SourceKind, [start_ns, end_ns]: [u64; 2], online_cpus: u32, into: &mut Interval) {
     let capacity_ns = end_ns.saturating_sub(start_ns).saturating_mul(online_cpus.into());
-    into.renew(Interval {
+    into.renew(make!(Interval {
         source,
         start_ns,
         end_ns,
@@ -21,11 +22,10 @@ pub fn tell_gap_of(source: SourceKind, [start_ns, end_ns]: [u64; 2], online_cpus
         capacity_ns,
         idle_ns: Some(0),
         unattributed_ns: Some(capacity_ns),
-        unattributed_by: Unattributed { not_attached_ns: capacity_ns, ..Unattributed::default() },
+        unattributed_by: make!(Unattributed { not_attached_ns: capacity_ns }),
         read_begin_ns: end_ns,
         read_end_ns: end_ns,
         // No source has seen what died.
         exited: None,
-        ..Interval::default()
-    });
+    }));
 }

@@ -37,6 +37,7 @@ pub struct Measurement {
 
 /// What was measured.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Measured {
     /// The first cut, CLOCK_MONOTONIC.
     pub start_ns: u64,

@@ -27,6 +27,7 @@ pub struct Spot {
 
 /// What a recording says of an interval beside its books.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordedFacts {
     /// Where it was found.
     pub spot: Option<Spot>,
@@ -63,6 +64,7 @@ pub enum Share {
 
 /// An interval without its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Glance {
     /// How much was used.
     pub share: Share,

@@ -9,7 +9,7 @@ use cpuledger_client::{Client, Next};
 use cpuledger_model::frame::Frame;
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
-use cpuledger_model::{Boottime, Comm, FieldSet, Pid, Request, Scope, Snapshot, SourceKind, Task, Tid};
+use cpuledger_model::{Boottime, Comm, FieldSet, Pid, Request, Scope, Snapshot, SourceKind, Task, Tid, make};
 use cpuledger_recording::{Options, Span, When, Writer};
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,16 +19,15 @@ const EPOCH: u64 = 1_700_000_040 * SECOND;
 /// An interval in which one process used `used_ns`.
 fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
     let length_ns = end_ns - start_ns;
-    let task = Task {
+    let task = make!(Task {
         known: FieldSet::ALL,
         tid: Tid(7),
         pid: Pid(7),
         comm: Comm::new(b"worker"),
         start_time_ns: Boottime::from_ns(1),
-        ..Task::default()
-    };
-    let usage = Usage { cpu_ns: used_ns, self_ns: used_ns, ..Usage::default() };
-    let interval = Interval {
+    });
+    let usage = make!(Usage { cpu_ns: used_ns, self_ns: used_ns });
+    let interval = make!(Interval {
         source: SourceKind::Ledger,
         start_ns,
         end_ns,
@@ -39,14 +38,12 @@ fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
         unattributed_ns: Some(0),
         processes: vec![Row::new(task, usage)],
         exited: Some(Vec::new()),
-        ..Interval::default()
-    };
-    let of = Circumstances {
+    });
+    let of = make!(Circumstances {
         boot_id: Some(boot),
         end: Some(Boottime::from_ns(end_ns)),
         end_realtime_ns: Some(EPOCH + end_ns),
-        ..Circumstances::default()
-    };
+    });
     let mut frame = Frame::new();
     framing::write(&interval, &of, &mut frame);
     frame
@@ -237,7 +234,7 @@ fn a_client_has_intervals_and_gaps() {
     let since = When::Realtime(EPOCH + 6 * SECOND);
     assert_eq!(told(Span { since, ..Span::ALL }, Duration::ZERO), each[4..]);
     let mut client = Client::recording(folder.path(), Span::ALL, Duration::ZERO).expect("a recording");
-    let request = Request { scope: Scope::Processes, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Processes, FieldSet::ALL);
     let error = client.listing(&request, &mut Snapshot::default()).expect_err("it has none").to_string();
     assert!(error.contains("what ran, not what exists"), "{error}");
     assert_eq!(client.filter_map(Result::ok).count(), each.len());

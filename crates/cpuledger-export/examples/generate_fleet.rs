@@ -14,6 +14,7 @@ use clap::Parser;
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_model::frame::{Column, Frame, Kind, Section};
 use cpuledger_model::framing::{CgroupNames, write_cgroups};
+use cpuledger_model::make;
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Options as HowToRecord, Recording, Step, Writer};
 
@@ -157,14 +158,14 @@ fn cgroups(host: u64) -> Vec<CgroupNames> {
         if cgroup < SERVICES {
             return CgroupNames::of_path(format!("/system.slice/{unit}").as_bytes());
         }
-        CgroupNames {
+        make!(CgroupNames {
             container: b"main".to_vec(),
             container_id: format!("{host:032x}{cgroup:032x}").into_bytes(),
             image: format!("registry/app-{}", cgroup - SERVICES).into_bytes(),
             pod: pod.into_bytes(),
             namespace: b"shop".to_vec(),
             ..CgroupNames::of_path(format!("/kubepods.slice/{cgroup}").as_bytes())
-        }
+        })
     };
     (0..SERVICES + PODS).map(one).collect()
 }
@@ -253,12 +254,11 @@ fn move_to(frame: &mut Frame, host: u64, start_ns: u64, begin_realtime_ns: u64) 
 fn make(host: u64, frames: &[Frame], arguments: &Arguments) -> anyhow::Result<Sums> {
     let folder = tempfile::tempdir()?;
     let recording = folder.path().join("recording");
-    let options = HowToRecord {
+    let options = make!(HowToRecord {
         segment_length: std::time::Duration::from_secs(86_400),
         segment_bytes: u64::MAX,
         host: Some(name_of(host)),
-        ..HowToRecord::default()
-    };
+    });
     let midnight = arguments.day.to_zoned(jiff::tz::TimeZone::UTC)?.timestamp();
     let begin_ns = u64::try_from(midnight.as_nanosecond()).context("--day is before 1970")?;
     let cgroups = cgroups(host);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use cpuledger_model::frame::{Frame, Wanted};
+use cpuledger_model::make;
 use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
@@ -101,7 +102,7 @@ impl Part {
         }
         let Some(segment_ms) = span_ms(all.iter()) else { return Ok(None) };
         let first_sequence = all.first().map_or(0, |first| first.sequence);
-        let header = header.unwrap_or(Header { first_sequence, ..Header::default() });
+        let header = header.unwrap_or(make!(Header { first_sequence }));
         let segment = SegmentId {
             boot: in_path(&header.boot_id),
             tier: header.tier_name(),

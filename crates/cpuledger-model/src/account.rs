@@ -2,6 +2,7 @@
 
 /// CPU time, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Used {
     /// On a CPU, by the scheduler.
     pub runtime_ns: u64,
@@ -45,6 +46,7 @@ impl Used {
 
 /// The dead whose time belongs to a process: the same in the record of each of its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Dead {
     /// The process that will inherit its time; 0: none in sight.
     pub accounting_parent: u32,

@@ -10,6 +10,7 @@ use crate::field::{FieldSet, Group};
 /// Something that costs, and is kept only on request: by a configuration, an option or a reader of the service. While it is not kept, its
 /// figures are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Account {
     /// Who made whom wait for a CPU.
     Blame,

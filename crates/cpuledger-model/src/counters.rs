@@ -14,6 +14,7 @@ macro_rules! counters {
     ) => {
         /// The cumulative fields of a [`Task`], or what they grew by; meaningful where `known` holds the field.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub struct Counters {
             /// The fields that are known.
             pub known: FieldSet,

@@ -5,6 +5,7 @@ use crate::counters::Counters;
 
 /// Requests of one kind that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Requests {
     /// How many.
     pub count: u64,
@@ -25,6 +26,7 @@ impl Requests {
 
 /// Requests by kind, as /proc/diskstats has them. It counts flushes too, which are of no task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiskUse {
     /// Reads.
     pub reads: Requests,
@@ -59,6 +61,7 @@ pub const BUCKETS: usize = 32;
 
 /// A device in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disk {
     /// Its numbers, as /proc/diskstats begins with.
     pub major: u32,
@@ -80,6 +83,7 @@ pub struct Disk {
 
 /// All devices of an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disks {
     /// Each, by its numbers.
     pub devices: Vec<Disk>,
@@ -109,6 +113,7 @@ impl Disks {
 
 /// What has ended at all devices in an interval; absent while the account is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiskTotals {
     /// Reads.
     pub reads: Option<u64>,

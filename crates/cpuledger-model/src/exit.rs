@@ -8,6 +8,7 @@ pub const EXITS_LIMIT: usize = 1 << 18;
 
 /// A task that has died, with its final figures.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Exit {
     /// Which task.
     pub task: TaskId,
@@ -42,6 +43,7 @@ impl Exit {
 
 /// A death of which an interval needs to know when it was.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Death {
     /// Whose.
     pub exit: Exit,
@@ -51,6 +53,7 @@ pub struct Death {
 
 /// Exits whose identity was lost because a list was full; their time was not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fold {
     /// The process of the parent; 0 where that was lost too.
     pub ppid: Pid,
@@ -62,6 +65,7 @@ pub struct Fold {
 
 /// A process that was forked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Birth {
     /// Which process.
     pub process: TaskId,
@@ -71,6 +75,7 @@ pub struct Birth {
 
 /// Every death since the last time, and the births that the source saw.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Exits {
     /// Births of processes. Those that found no room, and those of a source that sees none, are missing.
     pub births: Vec<Birth>,

@@ -37,6 +37,7 @@ pub enum Unit {
 /// Which part of a record of the kernel half has the field: what a walk has to read for it. All but `Basic`, `Delays` and those of
 /// accounts are bits of `enum cpuledger_read_group` in abi.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
     Basic,
@@ -96,6 +97,7 @@ macro_rules! fields {
         /// Every field a source may give.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum Field {
             $(#[doc = $help] $name,)*
         }

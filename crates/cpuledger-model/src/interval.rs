@@ -24,6 +24,7 @@ use crate::waits::WaitTotals;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Division {
     /// User time of [`Usage::self_ns`]; `None` where the source does not know it. Likewise the others.
     pub self_user_ns: Option<u64>,
@@ -110,6 +111,7 @@ impl Divided {
 
 /// What one process or task used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Usage {
     /// The sum of the three parts.
     pub cpu_ns: u64,
@@ -259,6 +261,7 @@ impl TaskCounts {
 
 /// A task that died in an interval: detail of what the usages already hold.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Exited {
     /// Its final figures.
     pub exit: Exit,
@@ -290,6 +293,7 @@ impl Exited {
 
 /// A task that was blocked all the time: it did not run in the interval, and waits without being interruptible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Blocked {
     /// Which.
     pub task: TaskId,
@@ -309,6 +313,7 @@ pub struct Blocked {
 
 /// A task that goes on under another tid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Renumbered {
     /// Which it was.
     pub task: TaskId,
@@ -318,6 +323,7 @@ pub struct Renumbered {
 
 /// Whose a task was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Owner {
     /// Its process.
     pub process: TaskId,
@@ -329,6 +335,7 @@ pub struct Owner {
 
 /// Time that could not be attributed, by reason, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unattributed {
     /// Of processes that found no slot.
     pub no_slot_ns: u64,
@@ -359,6 +366,7 @@ impl Unattributed {
 
 /// What does not add up in an interval: an error of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// The capacity, and what is attributed, idle and unattributed: by this many nanoseconds.
     Balance(i64),
@@ -395,6 +403,7 @@ pub const REPLAY: &str = "replay";
 
 /// What an interval begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Begin {
     /// A cut.
     #[default]
@@ -405,6 +414,7 @@ pub enum Begin {
 
 /// The books of one interval.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Interval {
     /// Where the numbers come from; of a recording, where they came from.
     pub source: SourceKind,

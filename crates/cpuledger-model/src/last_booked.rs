@@ -5,6 +5,7 @@ use crate::field::{Field, FieldSet};
 
 /// The figures of accounts of a task that died, in its last interval; absent while the account is not kept, or where the reader may not see them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LastBooked {
     /// How long it waited for a CPU.
     pub wait_suffered_ns: Option<u64>,

@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn a_member_may_be_made_likewise() {
-        let made = make!(Interval { end_ns: 5, processes: vec![make!(Row { task: make!(Task { uid: 6 }) })] });
+        let made =
+            make!(Interval { end_ns: 5, processes: vec![make!(Row { task: make!(Task { uid: 6 }) })] });
         assert_eq!((made.end_ns, made.processes[0].task.uid), (5, 6));
     }
 }

@@ -16,6 +16,7 @@ const CAUSES: usize = 4;
 
 /// Who made others wait, or waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Party {
     /// The tasks of a cgroup.
     Cgroup(CgroupIds),
@@ -51,6 +52,7 @@ impl Party {
 
 /// How long one party made another one wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct WaitPair {
     /// Who had the CPU, or why nobody had it.
     pub by: Party,

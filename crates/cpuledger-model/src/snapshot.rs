@@ -28,6 +28,7 @@ impl Scope {
 
 /// What a snapshot shall hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// Which tasks.
     pub scope: Scope,
@@ -44,6 +45,7 @@ impl Request {
 
 /// What a source saw. Reused from one snapshot to the next, so that a warm one allocates nothing per task.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Where it comes from.
     pub source: SourceKind,

@@ -29,6 +29,7 @@ pub enum OffState {
 /// [`Usage::self_ns`]: crate::Usage::self_ns
 /// [`Usage::exited_threads_ns`]: crate::Usage::exited_threads_ns
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct States {
     /// The time it was alive in the interval.
     pub elapsed_ns: u64,
@@ -81,6 +82,7 @@ impl States {
 
 /// How many tasks of a row do what at an instant, while they are on no CPU. Those that have one are not in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OffTasks {
     /// They are runnable, and wait for a CPU.
     pub waiting: u64,
@@ -146,6 +148,7 @@ impl OffTasks {
 
 /// What a task did since the ledger was attached or, if it began later, in all of its life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Lived {
     /// CPU time.
     pub cpu_ns: u64,

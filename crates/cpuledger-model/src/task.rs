@@ -126,6 +126,7 @@ pub mod flags {
 
 /// Whether the kernel lets a process of a task's own user trace it, as far as that does not depend on the numbers of users and groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Guard {
     /// The source does not tell.
     #[default]
@@ -146,6 +147,7 @@ macro_rules! task {
         /// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
         /// field; the units, sources and documentation of each are in [`crate::field::FIELDS`].
         #[derive(Debug, Clone, Copy, Default)]
+        #[non_exhaustive]
         pub struct Task {
             /// The fields that the source could give for this task.
             pub known: FieldSet,

@@ -4,6 +4,7 @@ use crate::counters::Counters;
 
 /// Bytes and calls, one way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Flow {
     /// Bytes.
     pub bytes: u64,
@@ -36,6 +37,7 @@ impl Flows {
 
 /// What tasks have sent and received, by the kind of socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Traffic {
     /// TCP and MPTCP.
     pub tcp: Flows,
@@ -96,6 +98,7 @@ impl Traffic {
 
 /// What all sockets of the machine have sent and received in an interval; absent while the account is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NetworkTotals {
     /// Bytes sent, by Unix sockets too.
     pub sent_bytes: Option<u64>,

@@ -2,6 +2,7 @@
 
 /// All waits of an interval, in nanoseconds; absent while the account is not kept. What was suffered is equal to what was caused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WaitTotals {
     /// How long tasks waited for a CPU: the sum over all of them.
     pub suffered_ns: Option<u64>,

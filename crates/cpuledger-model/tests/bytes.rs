@@ -3,6 +3,7 @@
 use cpuledger_model::frame::{
     ChainReader, ChainWriter, Column, ErrorKind, Frame, Kind, Link, MOST_RECORDS, Section, Wanted,
 };
+use cpuledger_model::make;
 use proptest::prelude::*;
 
 mod by_hand;
@@ -85,7 +86,7 @@ fn chain(frames: &[Frame], begin: usize) -> Vec<Link> {
         if number == begin {
             writer.restart();
         }
-        let mut link = Link { plain: vec![1], dense: vec![2], weight: 3 };
+        let mut link = make!(Link { plain: vec![1], dense: vec![2], weight: 3 });
         writer.write(frame, &mut link).expect("it is short");
         link
     };

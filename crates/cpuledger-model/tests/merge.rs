@@ -283,7 +283,7 @@ fn pairs_add_up_by_who_and_whom_where_both_know_them() {
     let frame = |times: [u64; 2], pairs: &[(Party, Party, u64)]| {
         let mut frame = interval(times[0], times[1]);
         frame.set_figure(Column::KNOWS_PAIRS, Some(1));
-        frame.set_pairs(&WaitPairs::of(pairs.iter().map(|&(by, of, ns)| WaitPair { by, of, ns })));
+        frame.set_pairs(&WaitPairs::of(pairs.iter().map(|&(by, of, ns)| WaitPair::new(by, of, ns))));
         frame
     };
     let one = frame([10, 20], &[(cgroup(1), cgroup(2), 3), (Party::Quota, cgroup(2), 4)]);

@@ -16,7 +16,7 @@ use cpuledger_model::frame::{Column, ErrorKind, Frame, Section};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Renumbered, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
-use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States};
+use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States, make};
 use machine::{Event, intervals};
 use printed::{json_of, string};
 use vector_file::compare;
@@ -43,13 +43,12 @@ fn id(tid: i32, start_ns: u64) -> TaskId {
 }
 
 fn states(elapsed_ns: u64) -> States {
-    States { elapsed_ns, sleep_ns: elapsed_ns / 2, ..States::default() }
+    make!(States { elapsed_ns, sleep_ns: elapsed_ns / 2 })
 }
 
 /// A process that has ended, and its heir.
 fn dead() -> Exited {
-    let mut dead =
-        Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()), ..Exited::default() };
+    let mut dead = make!(Exited { cpu_ns: 4, states: Some(states(9)), lived: Some(Lived::default()) });
     (dead.exit.task, dead.exit.process) = (id(70, 5), id(70, 5));
     (dead.exit.comm, dead.ends_process) = (Comm::new(b"cc1"), Some(true));
     (dead.accounting_parent, dead.accounting_start) = (Some(Pid(60)), Some(Boottime::from_ns(60)));
@@ -59,39 +58,40 @@ fn dead() -> Exited {
 /// An interval with rows of each kind, and with figures that are not known.
 fn interval() -> Vec<u8> {
     let known = [TaskField::Tid, TaskField::Pid, TaskField::Ppid, TaskField::StartTime, TaskField::Comm];
-    let task = |tid, pid, ppid, comm: &[u8]| Task {
-        known: FieldSet::of(&known).union(FieldSet::of(&[TaskField::State, TaskField::Nice, TaskField::Rss])),
-        tid: Tid(tid),
-        pid: Pid(pid),
-        ppid: Pid(ppid),
-        start_time_ns: Boottime::from_ns(1_000_000_007 + tid.unsigned_abs() as u64),
-        comm: Comm::new(comm),
-        state: State(b'S'),
-        nice: -5,
-        rss_bytes: 4096 * tid.unsigned_abs() as u64,
-        ..Task::default()
+    let task = |tid, pid, ppid, comm: &[u8]| {
+        make!(Task {
+            known: FieldSet::of(&known).union(FieldSet::of(&[
+                TaskField::State,
+                TaskField::Nice,
+                TaskField::Rss
+            ])),
+            tid: Tid(tid),
+            pid: Pid(pid),
+            ppid: Pid(ppid),
+            start_time_ns: Boottime::from_ns(1_000_000_007 + tid.unsigned_abs() as u64),
+            comm: Comm::new(comm),
+            state: State(b'S'),
+            nice: -5,
+            rss_bytes: 4096 * tid.unsigned_abs() as u64,
+        })
     };
-    let usage = |cpu_ns: u64| Usage {
-        cpu_ns,
-        self_ns: cpu_ns - 7,
-        exited_threads_ns: Some(3),
-        exited_children_ns: Some(4),
-        stolen_ns: Some(1),
-        states: Some(states(2 * cpu_ns)),
-        off_at_end: Some(OffTasks { sleeping: 2, ..OffTasks::default() }),
-        accounting_parent: Some(Pid(1)),
-        ..Usage::default()
+    let usage = |cpu_ns: u64| {
+        make!(Usage {
+            cpu_ns,
+            self_ns: cpu_ns - 7,
+            exited_threads_ns: Some(3),
+            exited_children_ns: Some(4),
+            stolen_ns: Some(1),
+            states: Some(states(2 * cpu_ns)),
+            off_at_end: Some(make!(OffTasks { sleeping: 2 })),
+            accounting_parent: Some(Pid(1)),
+        })
     };
-    let hidden = Usage { is_unseen: true, exited_children_ns: Some(0), ..Usage::default() };
-    let bare = Task { known: FieldSet::of(&known[..4]), ..task(4_000_000, 4_000_000, -1, b"") };
-    let blocked = Blocked {
-        task: id(80, 8),
-        process: id(80, 8),
-        blocked_for_ns: 1 << 40,
-        for_io: Some(false),
-        ..Blocked::default()
-    };
-    let interval = Interval {
+    let hidden = make!(Usage { is_unseen: true, exited_children_ns: Some(0) });
+    let bare = make!(Task { known: FieldSet::of(&known[..4]), ..task(4_000_000, 4_000_000, -1, b"") });
+    let blocked =
+        make!(Blocked { task: id(80, 8), process: id(80, 8), blocked_for_ns: 1 << 40, for_io: Some(false) });
+    let interval = make!(Interval {
         source: SourceKind::Ledger,
         start_ns: 7_000_000_000,
         end_ns: 8_000_000_123,
@@ -112,16 +112,11 @@ fn interval() -> Vec<u8> {
         ],
         exited: Some(vec![dead()]),
         blocked: Some(vec![blocked]),
-        renumbered: vec![Renumbered { task: id(81, 8), owner: None }],
+        renumbered: vec![make!(Renumbered { task: id(81, 8), owner: None })],
         from_procfs: vec![Tid(4_000_000)],
-        ..Interval::default()
-    };
+    });
     let mut frame = Frame::new();
-    let of = Circumstances {
-        sequence: Some(3),
-        end_realtime_ns: Some(1_700_000_000 << 30),
-        ..Circumstances::default()
-    };
+    let of = make!(Circumstances { sequence: Some(3), end_realtime_ns: Some(1_700_000_000 << 30) });
     framing::write(&interval, &of, &mut frame);
     encoded(&frame)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use cpuledger_model::framing::Ancestor;
+use cpuledger_model::make;
 use cpuledger_model::task::Pid;
 use cpuledger_proc::task::stat::parse_stat;
 use rustc_hash::FxHashMap;
@@ -59,7 +60,7 @@ fn read(pid: Pid) -> Option<Ancestor> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = parse_stat(&stat)?;
     let start = Boottime::from_ns(stat.start_ticks.saturating_mul(TICK_NS));
-    Some(Ancestor { pid, start, ppid: Pid(stat.ppid), comm: stat.comm.to_vec() })
+    Some(make!(Ancestor { pid, start, ppid: Pid(stat.ppid), comm: stat.comm.to_vec() }))
 }
 
 #[cfg(test)]

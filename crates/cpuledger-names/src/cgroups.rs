@@ -109,6 +109,7 @@ pub(super) fn file_of(row: &Task) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_model::make;
     use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
@@ -119,14 +120,14 @@ mod tests {
     const BOTH: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 
     fn row(number: u64) -> Task {
-        Task { known: BOTH, cgroup_id: 1, cgroup_v1_cpu_id: number, ..Task::default() }
+        make!(Task { known: BOTH, cgroup_id: 1, cgroup_v1_cpu_id: number })
     }
 
     #[test]
     fn rows_are_told_apart_by_both_numbers() {
         assert_ne!(key(&row(5)), key(&row(6)));
-        assert_eq!(key(&Task { known: FieldSet::EMPTY, ..row(5) }), None);
-        let of_v1 = Task { known: FieldSet::of(&[Field::CgroupV1CpuId]), ..row(5) };
+        assert_eq!(key(&make!(Task { known: FieldSet::EMPTY, ..row(5) })), None);
+        let of_v1 = make!(Task { known: FieldSet::of(&[Field::CgroupV1CpuId]), ..row(5) });
         assert_eq!(key(&of_v1), Some((None, Some(5))));
     }
 
@@ -134,7 +135,7 @@ mod tests {
     fn a_reused_pid_does_not_answer_for_the_row() {
         let mut cgroups = Cgroups::default();
         let myself = std::process::id() as i32;
-        let mut row = Task { pid: Pid(myself), tid: Tid(myself), ..row(5) };
+        let mut row = make!(Task { pid: Pid(myself), tid: Tid(myself), ..row(5) });
         cgroups.learn(&row);
         assert!(cgroups.named().is_empty(), "it began with the machine, and we did not");
         let stat = fs::read(format!("/proc/{myself}/stat")).expect("we live");

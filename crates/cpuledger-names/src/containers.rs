@@ -18,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cpuledger_model::framing::{CgroupNames, Nameless};
+use cpuledger_model::make;
 use cpuledger_proc::task::containers::{
     Container, Runtime, SHORT_ID_DIGITS, claimed_id, containers, is_id, is_of_user, path_of_bundle, pod_uid,
 };
@@ -126,7 +127,7 @@ impl Containers {
         };
         if names.nameless == Some(Nameless::OtherCgroup) {
             // Somebody has chosen this id.
-            return CgroupNames { nameless: names.nameless, ..CgroupNames::of_path(path) };
+            return make!(CgroupNames { nameless: names.nameless, ..CgroupNames::of_path(path) });
         }
         for inner in found.iter().filter(|inner| inner.end > end) {
             if names.container.is_empty() {
@@ -138,7 +139,7 @@ impl Containers {
         if names.pod.is_empty() {
             names.pod = pod_uid(&path[..end]).unwrap_or_default();
         }
-        CgroupNames { path: path.to_vec(), ..names }
+        make!(CgroupNames { path: path.to_vec(), ..names })
     }
 
     /// Of the outermost container of a path.
@@ -146,15 +147,15 @@ impl Containers {
         let place = &path[..outer.end];
         let looked_up = match outer.runtime {
             Runtime::Lxc | Runtime::Nspawn if is_made_by_root(place) => {
-                Ok(CgroupNames { container: outer.id.clone(), ..CgroupNames::default() })
+                Ok(make!(CgroupNames { container: outer.id.clone() }))
             }
             Runtime::Lxc | Runtime::Nspawn => Err(Nameless::OtherCgroup),
             _ => self.look_up(outer, place),
         };
         let container_id = outer.id.clone();
         match looked_up {
-            Ok(names) => CgroupNames { container_id, ..names },
-            Err(why) => CgroupNames { container_id, nameless: Some(why), ..CgroupNames::default() },
+            Ok(names) => make!(CgroupNames { container_id, ..names }),
+            Err(why) => make!(CgroupNames { container_id, nameless: Some(why) }),
         }
     }
 
@@ -251,16 +252,16 @@ fn run_directly(folder: &Path, id: &str) -> CgroupNames {
     let mut names = bundle.map(|bundle| bundle.names()).unwrap_or_default();
     fill(&mut names.pod, &shortened(&pod_id));
     fill(&mut names.container, id.as_bytes());
-    CgroupNames { container_id: id.as_bytes().to_vec(), ..names }
+    make!(CgroupNames { container_id: id.as_bytes().to_vec(), ..names })
 }
 
 /// A container of a user's own runtime.
 fn of_user(path: &[u8], outer: &Container) -> CgroupNames {
-    CgroupNames {
+    make!(CgroupNames {
         container_id: claimed_id(path, outer),
         nameless: Some(Nameless::OfUser),
         ..CgroupNames::of_path(path)
-    }
+    })
 }
 
 /// Whether only root, or what root runs as a whole, can have made a cgroup here: none of those above it is of a service or a scope, which

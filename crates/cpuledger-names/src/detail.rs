@@ -346,6 +346,7 @@ fn seat_of(session: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
 
     #[test]
     fn the_seat_of_a_session_is_found() {
@@ -356,22 +357,21 @@ mod tests {
     /// The process of the tests, as if it had started then.
     fn row(start_ns: u64) -> Task {
         let pid = std::process::id() as i32;
-        Task {
+        make!(Task {
             pid: Pid(pid),
             tid: cpuledger_model::task::Tid(pid),
             start_time_ns: Boottime::from_ns(start_ns),
-            ..Task::default()
-        }
+        })
     }
 
     #[test]
     fn another_program_of_the_same_process_has_other_arguments() {
         let mut details = Details::default();
-        let old = Task { comm: Comm::new(b"old"), ..row(1) };
+        let old = make!(Task { comm: Comm::new(b"old"), ..row(1) });
         details.learn(&old, false, Lookups::CMDLINE);
         details.leaders.get_mut(&old.pid).expect("it was learned").cmdline = Some(Ok(b"old".to_vec()));
         details.begin(1);
-        details.learn(&Task { comm: Comm::new(b"new"), ..old }, false, Lookups::CMDLINE);
+        details.learn(&make!(Task { comm: Comm::new(b"new"), ..old }), false, Lookups::CMDLINE);
         assert_ne!(details.cmdline(&old), Some(&b"old"[..]));
     }
 
@@ -379,7 +379,7 @@ mod tests {
     fn a_thread_that_is_younger_than_what_was_read_may_be_of_another_process() {
         let mut details = Details::default();
         let of_thread =
-            |start_ns| Task { tid: cpuledger_model::task::Tid(row(1).tid.0 + 1), ..row(start_ns) };
+            |start_ns| make!(Task { tid: cpuledger_model::task::Tid(row(1).tid.0 + 1), ..row(start_ns) });
         let old = of_thread(1);
         details.learn(&old, true, Lookups::CMDLINE);
         let set = |details: &mut Details| {
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn a_failed_read_is_tried_again_in_the_next_listing_and_not_before() {
         let mut details = Details::default();
-        let gone = Task { pid: Pid(i32::MAX), tid: cpuledger_model::task::Tid(i32::MAX), ..row(1) };
+        let gone = make!(Task { pid: Pid(i32::MAX), tid: cpuledger_model::task::Tid(i32::MAX), ..row(1) });
         details.learn(&gone, false, Lookups::CMDLINE);
         assert_eq!(details.cmdline(&gone), None);
         let is_kept = |details: &Details| details.leaders.contains_key(&gone.pid);

@@ -4,6 +4,7 @@ use cpuledger_proc::escape::{append_escaped, append_printable};
 
 /// How names and unknown figures are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Manner {
     /// Two different names stay different, and what is not known is said to be unknown.
     #[default]

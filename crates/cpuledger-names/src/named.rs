@@ -13,6 +13,7 @@ use crate::systemd::{Units, UnitsOfRows};
 
 /// A name that the cgroup of a row leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum NameKey {
     /// Unit of systemd; of what is in none, the slice.
     Unit,
@@ -290,26 +291,23 @@ mod tests {
     use super::*;
     use cpuledger_model::field::{Field, FieldSet};
     use cpuledger_model::framing::Nameless;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Comm, Tid};
 
     fn row(number: u64) -> Task {
         let known = FieldSet::of(&[Field::CgroupId]);
-        Task {
-            known,
-            tid: Tid(number as i32),
-            cgroup_id: number,
-            comm: Comm::new(b"work"),
-            ..Task::default()
-        }
+        make!(Task { known, tid: Tid(number as i32), cgroup_id: number, comm: Comm::new(b"work") })
     }
 
     #[test]
     fn a_container_without_a_name_goes_by_its_id() {
         let id = "6e14acd5d53af25b7e81e956059cc98f2c865add891f1d7d30dbf4ab9acd55f7";
-        let names = |id: &str, nameless| CgroupNames {
-            container_id: id.as_bytes().to_vec(),
-            nameless,
-            ..CgroupNames::of_path(b"/x")
+        let names = |id: &str, nameless| {
+            make!(CgroupNames {
+                container_id: id.as_bytes().to_vec(),
+                nameless,
+                ..CgroupNames::of_path(b"/x")
+            })
         };
         for (id, group) in [
             (id.to_owned(), "6e14acd5d53a"),
@@ -326,10 +324,12 @@ mod tests {
 
     #[test]
     fn pods_of_two_namespaces_are_two_whatever_they_are_called() {
-        let pod = |namespace: &str| CgroupNames {
-            pod: b"shop".to_vec(),
-            namespace: namespace.into(),
-            ..CgroupNames::of_path(b"/x")
+        let pod = |namespace: &str| {
+            make!(CgroupNames {
+                pod: b"shop".to_vec(),
+                namespace: namespace.into(),
+                ..CgroupNames::of_path(b"/x")
+            })
         };
         for (namespace, group) in [("prod", "prod/shop"), ("test", "test/shop"), ("", "shop")] {
             assert_eq!(group_of(&pod(namespace), NameKey::Pod), Grouped::Name(group.as_bytes().into()));
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(named.group(&row(1), NameKey::Container), Grouped::None);
         let mut namer = Namer::default();
         let unit = b"b.service".to_vec();
-        let unit = RowUnit { cgroup: (Some(1), None), task: row(1).id(), comm: row(1).comm, unit };
+        let unit = make!(RowUnit { cgroup: (Some(1), None), task: row(1).id(), comm: row(1).comm, unit });
         namer.take_recorded(&[((Some(1), None), path.clone())], &[unit]);
         assert_eq!(both(&namer.named(), 1), [text("b.service"), None]);
         namer.take_recorded(&[((Some(1), None), path)], &[]);

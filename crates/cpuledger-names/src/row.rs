@@ -102,6 +102,7 @@ impl Surroundings {
 
 /// One line of a listing.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Row<'a> {
     /// The task or process.
     pub task: &'a Task,

@@ -14,6 +14,7 @@ const MOST_CGROUPS: usize = 16_384;
 
 /// What the names of cgroups are like.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Survey {
     /// Cgroups that were looked at.
     pub cgroups: usize,

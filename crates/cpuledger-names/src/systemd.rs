@@ -105,6 +105,7 @@ impl Units {
 mod tests {
     use super::*;
     use cpuledger_model::field::{Field, FieldSet};
+    use cpuledger_model::make;
     use cpuledger_model::task::Tid;
 
     const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
@@ -147,12 +148,13 @@ mod tests {
 
     #[test]
     fn rows_of_a_cgroup_share_its_unit_where_it_has_a_number() {
-        let row = |tid, unified| Task {
-            known: FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
-            tid: Tid(tid),
-            cgroup_id: unified,
-            cgroup_v1_cpu_id: 1,
-            ..Task::default()
+        let row = |tid, unified| {
+            make!(Task {
+                known: FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
+                tid: Tid(tid),
+                cgroup_id: unified,
+                cgroup_v1_cpu_id: 1,
+            })
         };
         let reads = |mountinfo, rows: &[Task]| {
             let mut units = Units { systemd: Some(systemd(mountinfo)), learnt: Learnt::default() };
@@ -169,7 +171,7 @@ mod tests {
         };
         let rows = [row(5, 70), row(6, 70), row(7, 71), row(5, 70)];
         assert_eq!((reads(HYBRID, &rows), reads(V1, &rows)), (2, 3));
-        let executed = Task { comm: Comm::new(b"other"), ..rows[0] };
+        let executed = make!(Task { comm: Comm::new(b"other"), ..rows[0] });
         assert_eq!(reads(V1, &[rows[0], executed]), 2, "systemd moves a process before it executes");
         let mut nothing = Units::default();
         assert!(nothing.units().is_none() && nothing.unit(&rows[0]).is_none());

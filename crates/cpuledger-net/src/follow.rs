@@ -6,6 +6,7 @@ use std::{io, thread};
 
 use cpuledger_model::accounts::Accounts;
 use cpuledger_model::frame::{Frame, Wanted};
+use cpuledger_model::make;
 use cpuledger_program::output::warn;
 use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::{Next, Reader, RingError};
@@ -131,7 +132,7 @@ impl Connection {
         let may_ask = |name: &String| possible.contains(name);
         let names = accounts.iter().map(|account| account.name().to_owned()).filter(may_ask).collect();
         // The ring stays the one that is read: it says so itself once there is another.
-        self.client.subscribe(&Subscribe { accounts: Some(names), ..Subscribe::default() }).map(drop)
+        self.client.subscribe(&make!(Subscribe { accounts: Some(names) })).map(drop)
     }
 }
 

@@ -69,7 +69,7 @@ impl Lister {
             }
         };
         let fields = LISTED.map(str::to_owned).to_vec();
-        let (_, bytes) = client.list(&List { scope: Scope::Leaders, fields })?;
+        let (_, bytes) = client.list(&List::new(Scope::Leaders, fields))?;
         Ok(Frame::decode(&bytes)?)
     }
 

@@ -58,7 +58,7 @@ impl Packer {
         }
         let too_long = || io::Error::from(io::ErrorKind::FileTooLarge);
         self.chain.write(frame, &mut self.link).map_err(|_| too_long())?;
-        let Link { plain, dense, weight } = &self.link;
+        let Link { plain, dense, weight, .. } = &self.link;
         if plain.len() + dense.len() > MOST_PLAIN_BYTES as usize {
             return Err(too_long());
         }

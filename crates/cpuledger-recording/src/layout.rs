@@ -114,6 +114,7 @@ mod trailer {
 
 /// What the beginning of a segment says of all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Header {
     /// Number of its first record, unless that was lost.
     pub first_sequence: u64,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame};
+use cpuledger_model::make;
 use cpuledger_recording::{Entry, Options, Place, Recording, Span, Tier, When, Writer};
 use frames::{EPOCH, Machine, SECOND};
 
@@ -50,12 +51,12 @@ impl Clock {
 }
 
 fn short_segments() -> Options {
-    Options { segment_length: Duration::from_secs(60), ..Options::default() }
+    make!(Options { segment_length: Duration::from_secs(60) })
 }
 
 fn keeping(seconds: u64) -> Options {
     let keep = Some(Duration::from_secs(seconds));
-    Options { tiers: vec![Tier { length: Duration::ZERO, keep }], ..short_segments() }
+    make!(Options { tiers: vec![Tier::new(Duration::ZERO, keep)], ..short_segments() })
 }
 
 fn write(folder: &Path, options: Options, frames: &[Frame]) {
@@ -165,14 +166,14 @@ fn a_limit_of_bytes_below_a_segment_is_kept() {
     assert!(bytes(without.path()) > 60 << 10, "{}", bytes(without.path()));
     for most_bytes in [30 << 10, 10 << 10] {
         let folder = tempfile::tempdir().expect("a folder");
-        write(folder.path(), Options { most_bytes: Some(most_bytes), ..Options::default() }, &frames);
+        write(folder.path(), make!(Options { most_bytes: Some(most_bytes) }), &frames);
         let left = bytes(folder.path());
         assert!(left <= most_bytes + most_bytes / 8 && left > most_bytes / 2, "{left} of {most_bytes}");
     }
     // A limit of time, likewise: not all of an hour stays.
     let folder = tempfile::tempdir().expect("a folder");
-    let keep = Tier { length: Duration::ZERO, keep: Some(Duration::from_secs(480)) };
-    write(folder.path(), Options { tiers: vec![keep], ..Options::default() }, &frames);
+    let keep = Tier::new(Duration::ZERO, Some(Duration::from_secs(480)));
+    write(folder.path(), make!(Options { tiers: vec![keep] }), &frames);
     let left = kept(folder.path()).len();
     assert!((480..=480 + 2 * 62).contains(&left), "{left}");
 }
@@ -294,10 +295,9 @@ fn what_is_asked_for_before_the_end_is_in_the_order_of_the_recording() {
 fn each_time_is_of_the_finest_tier_that_has_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut clock = Clock::new();
-    let tier = |seconds| Tier { length: Duration::from_secs(seconds), keep: None };
-    let of_tiers = |tiers: &[u64]| Options {
-        tiers: tiers.iter().map(|seconds| tier(*seconds)).collect(),
-        ..short_segments()
+    let tier = |seconds| Tier::new(Duration::from_secs(seconds), None);
+    let of_tiers = |tiers: &[u64]| {
+        make!(Options { tiers: tiers.iter().map(|seconds| tier(*seconds)).collect(), ..short_segments() })
     };
     // As they come, then in seconds, then in minutes beside seconds, of which the first are deleted; and a boot.
     write(folder.path(), of_tiers(&[0]), &clock.seconds(10));

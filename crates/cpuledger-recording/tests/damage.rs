@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_recording::{Cause, Options, Recording, Writer};
 use frames::{Machine, frames_of, walk};
 
@@ -159,11 +160,8 @@ const WRITES: &str = "CPULEDGER_RECORDING_WRITES";
 #[test]
 fn a_killed_writer_loses_at_most_the_last_interval() {
     if let Some(folder) = std::env::var_os(WRITES) {
-        let mut writer = Writer::open(
-            Path::new(&folder),
-            Options { segment_length: Duration::ZERO, ..Options::default() },
-        )
-        .expect("a writer");
+        let mut writer = Writer::open(Path::new(&folder), make!(Options { segment_length: Duration::ZERO }))
+            .expect("a writer");
         let mut machine = Machine::new(29, 50);
         loop {
             writer.append(&machine.second()).expect("written");

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cpuledger_model::make;
 use cpuledger_recording::{Deleted, Kind, Options, Recording, Tier, Writer};
 use frames::{Machine, SECOND, walk};
 
@@ -20,8 +21,8 @@ impl Scene {
     fn new(lengths_s: &[u64]) -> Scene {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
-        let tiers = lengths_s.iter().map(|length| Tier { length: Duration::from_secs(*length), keep: None });
-        let options = Options { tiers: tiers.collect(), ..Options::default() };
+        let tiers = lengths_s.iter().map(|length| Tier::new(Duration::from_secs(*length), None));
+        let options = make!(Options { tiers: tiers.collect() });
         let mut scene = Scene {
             writer: Writer::open(&path, options).expect("a writer"),
             machine: Machine::new(5, 3),

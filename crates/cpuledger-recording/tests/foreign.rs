@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Recording, Tier, Writer};
 use frames::{Machine, frames_of};
 
@@ -13,8 +14,8 @@ use frames::{Machine, frames_of};
 fn what_is_no_segment_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let machine = Machine::new(5, 3).seconds(70);
-    let tiers = vec![Tier { length: Duration::ZERO, keep: Some(Duration::from_secs(3600)) }];
-    let options = Options { segment_length: Duration::from_secs(1), tiers, ..Options::default() };
+    let tiers = vec![Tier::new(Duration::ZERO, Some(Duration::from_secs(3600)))];
+    let options = make!(Options { segment_length: Duration::from_secs(1), tiers });
     let mut writer = Writer::open(folder.path(), options.clone()).expect("a writer");
     machine.iter().take(65).for_each(|frame| writer.append(frame).expect("written"));
     writer.close().expect("closed");
@@ -58,7 +59,7 @@ fn what_is_no_segment_is_left_alone() {
     assert!(before.iter().all(|name| names().contains(name)), "{:?}", names());
     // What is too much goes, and what is another's stays.
     let mut writer =
-        Writer::open(folder.path(), Options { most_bytes: Some(0), ..options }).expect("a writer");
+        Writer::open(folder.path(), make!(Options { most_bytes: Some(0), ..options })).expect("a writer");
     writer.append(&Machine::new(6, 3).second()).expect("written");
     for name in ["0000000000000400.seg", "0000000000000401.open", "0000000000000402.cut"] {
         assert_eq!(fs::read(tier.join(name)).expect("it is there"), text);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use cpuledger_load::not_run;
+use cpuledger_model::make;
 use cpuledger_recording::{Kind, Options, Recording, Writer};
 use frames::{Machine, frames_of};
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -108,8 +109,7 @@ fn no_room_for_the_index_leaves_the_records_root() {
 fn old_segments_make_room_root() {
     let Some(small) = Small::mount() else { return };
     let folder = small.path().join("recording");
-    let options =
-        Options { segment_bytes: 16 << 10, least_free_bytes: Some(128 << 10), ..Options::default() };
+    let options = make!(Options { segment_bytes: 16 << 10, least_free_bytes: Some(128 << 10) });
     let mut writer = Writer::open(&folder, options).expect("a writer");
     let mut machine = Machine::new(47, 40);
     for _ in 0..2000 {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::make;
 use cpuledger_recording::{Kind, Options, Recording, Tier, When, Writer};
 use frames::{EPOCH, Machine, SECOND, frames_of, walk};
 use proptest::prelude::*;
@@ -19,7 +20,7 @@ fn write(folder: &Path, options: Options, frames: &[Frame]) {
 }
 
 fn short_segments(seconds: u64) -> Options {
-    Options { segment_length: Duration::from_secs(seconds), ..Options::default() }
+    make!(Options { segment_length: Duration::from_secs(seconds) })
 }
 
 proptest! {
@@ -146,8 +147,8 @@ fn a_minute_is_the_merge_of_its_seconds() {
     let mut frames = machine.seconds(30 + 60 + 20);
     machine.now_ns += 5 * SECOND;
     frames.extend(machine.seconds(100));
-    let tiers = [0, 60].map(|seconds| Tier { length: Duration::from_secs(seconds), keep: None });
-    write(folder.path(), Options { tiers: tiers.into(), ..Options::default() }, &frames);
+    let tiers = [0, 60].map(|seconds| Tier::new(Duration::from_secs(seconds), None));
+    write(folder.path(), make!(Options { tiers: tiers.into() }), &frames);
     let tiers = Recording::tiers(folder.path()).expect("tiers");
     assert_eq!(tiers.iter().map(|(length, _)| length.as_secs()).collect::<Vec<_>>(), [0, 60]);
     let mut minutes = Recording::open(&tiers[1].1).expect("minutes");
@@ -198,8 +199,8 @@ fn sums(path: &Path) -> (u64, u64, u64) {
 
 #[test]
 fn the_minute_of_a_killed_writer_is_made_from_its_seconds() {
-    let tiers = [0, 60].map(|seconds| Tier { length: Duration::from_secs(seconds), keep: None });
-    let options = Options { tiers: tiers.into(), ..Options::default() };
+    let tiers = [0, 60].map(|seconds| Tier::new(Duration::from_secs(seconds), None));
+    let options = make!(Options { tiers: tiers.into() });
     for killed_after in [1, 59, 60, 61, 100, 150] {
         let [first, second, third] = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
         let mut machine = Machine::new(killed_after, 9);
@@ -231,8 +232,8 @@ fn a_clock_that_is_set_ends_the_minute() {
     for (nth, frame) in (1..).zip(&mut frames).skip(20) {
         frame.set_figure(Column::END_REALTIME_NS, Some(EPOCH + (3600 + nth) * SECOND));
     }
-    let minutes = Tier { length: Duration::from_secs(60), keep: None };
-    write(folder.path(), Options { tiers: vec![minutes], ..Options::default() }, &frames);
+    let minutes = Tier::new(Duration::from_secs(60), None);
+    write(folder.path(), make!(Options { tiers: vec![minutes] }), &frames);
     let mut recording = Recording::open(folder.path()).expect("a recording");
     let lengths: Vec<u64> =
         walk(&mut recording).records.iter().map(|record| record.entry.length_ns() / SECOND).collect();
@@ -251,8 +252,8 @@ fn retention_deletes_the_oldest_closed_segments() {
     let all_bytes = bytes_of(whole.path());
 
     let by_age = tempfile::tempdir().expect("a folder");
-    let keep = Tier { length: Duration::ZERO, keep: Some(Duration::from_secs(150)) };
-    write(by_age.path(), Options { tiers: vec![keep], ..short_segments(60) }, &frames);
+    let keep = Tier::new(Duration::ZERO, Some(Duration::from_secs(150)));
+    write(by_age.path(), make!(Options { tiers: vec![keep], ..short_segments(60) }), &frames);
     let mut recording = Recording::open(by_age.path()).expect("a recording");
     let span = recording.span_realtime_ns().expect("it has some");
     assert_eq!(span.1, EPOCH + 600 * SECOND);
@@ -261,7 +262,7 @@ fn retention_deletes_the_oldest_closed_segments() {
 
     let by_bytes = tempfile::tempdir().expect("a folder");
     let most_bytes = Some(all_bytes / 3);
-    write(by_bytes.path(), Options { most_bytes, ..short_segments(60) }, &frames);
+    write(by_bytes.path(), make!(Options { most_bytes, ..short_segments(60) }), &frames);
     let left = bytes_of(by_bytes.path());
     assert!(left <= all_bytes / 3 + all_bytes / 10 && left > all_bytes / 6, "{left} of {all_bytes}");
     let mut recording = Recording::open(by_bytes.path()).expect("a recording");
@@ -270,9 +271,11 @@ fn retention_deletes_the_oldest_closed_segments() {
     // Nothing is free enough: only the open segment is left, and nothing is written.
     let by_free = tempfile::tempdir().expect("a folder");
     write(by_free.path(), short_segments(60), &frames[..300]);
-    let mut writer =
-        Writer::open(by_free.path(), Options { least_free_bytes: Some(u64::MAX), ..short_segments(60) })
-            .expect("a writer");
+    let mut writer = Writer::open(
+        by_free.path(),
+        make!(Options { least_free_bytes: Some(u64::MAX), ..short_segments(60) }),
+    )
+    .expect("a writer");
     let error = writer.append(&frames[300]).expect_err("there is no room");
     assert_eq!(error.kind(), Kind::Paused);
     assert!(error.to_string().contains("recording pauses"), "{error}");

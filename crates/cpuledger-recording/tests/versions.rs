@@ -4,6 +4,7 @@ mod frames;
 
 use std::path::{Path, PathBuf};
 
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Recording, VERSION, Writer};
 use frames::{Machine, frames_of};
 
@@ -16,7 +17,7 @@ fn the_fixture_is_read() {
     let frames = Machine::new(41, 5).seconds(65);
     if std::env::var_os("CPULEDGER_WRITE_FIXTURE").is_some() {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = Options { host: Some("host".into()), ..Options::default() };
+        let options = make!(Options { host: Some("host".into()) });
         let mut writer = Writer::open(folder.path(), options).expect("a writer");
         frames.iter().for_each(|frame| writer.append(frame).expect("written"));
         writer.close().expect("closed");

@@ -16,6 +16,7 @@ pub(crate) struct UsedByDead {
 
 /// What was used. What no interval told is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Amounts {
     /// CPU time of the tasks of this name, the dead included. Each nanosecond is in one row.
     pub self_ns: u64,
@@ -52,6 +53,7 @@ pub struct Amounts {
 
 /// Counters of the living, and how large they were. What no interval told is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counted {
     /// What each of its counters grew by.
     pub counters: [Option<u64>; Counted::COUNTERS.len()],
@@ -87,6 +89,7 @@ impl Counted {
 
 /// Where time went while the living were on no CPU, in nanoseconds. What no interval told is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Off {
     /// The time they were alive, over all their threads.
     pub elapsed_ns: Option<u64>,

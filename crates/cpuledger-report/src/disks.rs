@@ -2,6 +2,7 @@
 
 use cpuledger_model::disk::DiskTotals;
 use cpuledger_model::frame::{Column, Frame};
+use cpuledger_model::make;
 
 /// The figures of a frame, in the order of those of [`DiskTotals`].
 pub(crate) const FIGURES: [Column; 8] = [
@@ -48,7 +49,7 @@ impl DiskSums {
         }
         let [reads, read, read_ns, writes, written, write_ns, unattributed_read, unattributed_written] =
             self.figures.map(Some);
-        Some(DiskTotals {
+        Some(make!(DiskTotals {
             reads,
             read_bytes: read,
             read_ns,
@@ -57,7 +58,7 @@ impl DiskSums {
             write_ns,
             unattributed_read_bytes: unattributed_read,
             unattributed_written_bytes: unattributed_written,
-        })
+        }))
     }
 }
 
@@ -77,7 +78,7 @@ mod tests {
         sums.add(&DiskSums::default());
         sums.add(&DiskSums::of(&frame));
         assert_eq!(sums.intervals, 2);
-        let expected = DiskTotals {
+        let expected = make!(DiskTotals {
             reads: Some(2),
             read_bytes: Some(4),
             read_ns: Some(6),
@@ -86,7 +87,7 @@ mod tests {
             write_ns: Some(12),
             unattributed_read_bytes: Some(14),
             unattributed_written_bytes: Some(16),
-        };
+        });
         assert_eq!(sums.totals(), Some(expected));
     }
 }

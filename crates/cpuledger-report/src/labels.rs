@@ -7,6 +7,7 @@ use crate::dimension::Name;
 
 /// Names of what has a number in frames.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Labels {
     /// Users.
     pub users: FxHashMap<u64, Vec<u8>>,

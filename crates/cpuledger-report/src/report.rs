@@ -13,6 +13,7 @@ use crate::table::Line;
 
 /// A name and what it used.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// Of what.
     pub name: Name,
@@ -26,6 +27,7 @@ pub struct Row {
 
 /// What a span says.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Those with the most time first; by ancestor, each below what it descends from.
     pub rows: Vec<Row>,
@@ -176,6 +178,7 @@ pub(crate) fn flatten(report: &mut Report, tree: &Branch, names: &Names, top: us
 
 /// What a name used in two spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Of what; `None`: all others.
     pub name: Option<Name>,

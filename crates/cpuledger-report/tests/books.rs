@@ -8,7 +8,7 @@ use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Exited, Interval, Row, Usage};
 use cpuledger_model::last_booked::LastBooked;
-use cpuledger_model::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
+use cpuledger_model::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid, make};
 use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report};
 use proptest::prelude::*;
 
@@ -267,16 +267,17 @@ proptest! {
 /// A shell and its `dd`, of which it is the heir: what accounts have booked to `dd` is under that name alone. Only the columns that the report wants are read.
 #[test]
 fn what_was_booked_to_the_dead_is_under_their_names() {
-    let task = |pid: i32, comm: &str| Task {
-        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]),
-        tid: Tid(pid),
-        pid: Pid(pid),
-        comm: Comm::new(comm.as_bytes()),
-        start_time_ns: Boottime::from_ns(pid as u64),
-        ..Task::default()
+    let task = |pid: i32, comm: &str| {
+        make!(Task {
+            known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]),
+            tid: Tid(pid),
+            pid: Pid(pid),
+            comm: Comm::new(comm.as_bytes()),
+            start_time_ns: Boottime::from_ns(pid as u64),
+        })
     };
     let mut growth = Counters::ZERO;
-    let booked = LastBooked {
+    let booked = make!(LastBooked {
         wait_suffered_ns: Some(1),
         wait_caused_ns: Some(2),
         network_sent_bytes: Some(3),
@@ -285,27 +286,26 @@ fn what_was_booked_to_the_dead_is_under_their_names() {
         unix_received_bytes: Some(6),
         disk_read_bytes: Some(7),
         disk_written_bytes: Some(8),
-    };
+    });
     booked.store_into(&mut growth);
     // The shell itself had as much, and its heritage.
     let twice = growth;
     growth.add(&twice);
     let (shell, dd) = (task(1, "sh"), task(2, "dd"));
-    let usage = Usage { cpu_ns: 20, self_ns: 10, exited_children_ns: Some(10), growth, ..Usage::default() };
-    let mut exited = Exited { cpu_ns: 10, booked, ends_process: Some(true), ..Exited::default() };
+    let usage = make!(Usage { cpu_ns: 20, self_ns: 10, exited_children_ns: Some(10), growth });
+    let mut exited = make!(Exited { cpu_ns: 10, booked, ends_process: Some(true) });
     exited.exit.task = dd.id();
     exited.exit.process = dd.id();
     exited.exit.comm = dd.comm;
     exited.accounting_parent = Some(shell.pid);
     exited.accounting_start = Some(shell.start_time_ns);
-    let interval = Interval {
+    let interval = make!(Interval {
         end_ns: 20,
         capacity_ns: 20,
         attributed_ns: 20,
         processes: vec![Row::new(shell, usage)],
         exited: Some(vec![exited]),
-        ..Interval::default()
-    };
+    });
     let (mut frame, mut bytes) = (Frame::new(), Vec::new());
     framing::write(&interval, &Circumstances::default(), &mut frame);
     frame.encode(&mut bytes).expect("it is a frame");

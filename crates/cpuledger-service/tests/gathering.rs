@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use cpuledger_model::make;
 use cpuledger_service::server::{Answer, Gathering, Handler, Limits, Peer, Server, listen};
 use cpuledger_service::varlink::{LedgerRequest, Refusal};
 use rustix::time::{ClockId, clock_gettime};
@@ -22,7 +23,7 @@ struct Refusing {
 
 impl Handler for Refusing {
     fn end_turn(&mut self) -> Option<Gathering> {
-        Some(Gathering { least: 0, pause: PAUSE, longest: 4 * PAUSE })
+        Some(make!(Gathering { least: 0, pause: PAUSE, longest: 4 * PAUSE }))
     }
 
     fn answer(&mut self, _: &Peer, _: LedgerRequest) -> Result<Answer, Refusal> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cpuledger_model::make;
 use cpuledger_service::ring::{FIRST_WOKEN, Frame, LATER_WOKEN, Next, Reader, Ring, RingError, Size};
 
 mod hostile;
@@ -38,17 +39,17 @@ fn frames_come_in_order_and_the_missed_are_counted() {
     }
     for sequence in 1..=3 {
         assert_eq!(reader.wait(Duration::ZERO).expect("a wait"), Next::Frame);
-        assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(Frame { sequence, missed: 0 }));
+        assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence, missed: 0 })));
         assert_eq!(frame, [sequence as u8; 5]);
     }
     assert_eq!(reader.wait(Duration::from_millis(5)).expect("a wait"), Next::TimedOut);
     while ring.publish(&[]).expect("published") < 20 {}
-    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(Frame { sequence: 13, missed: 9 }));
-    assert_eq!(reader.latest(&mut frame).expect("a frame"), Some(Frame { sequence: 20, missed: 0 }));
+    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence: 13, missed: 9 })));
+    assert_eq!(reader.latest(&mut frame).expect("a frame"), Some(make!(Frame { sequence: 20, missed: 0 })));
     assert_eq!(reader.copy(&mut frame).expect("no frame"), None);
     let mut late = Reader::open(ring.fd()).expect("a reader");
     assert_eq!((late.next_number(), late.wait(Duration::ZERO).expect("a wait")), (21, Next::TimedOut));
-    assert_eq!(late.latest(&mut frame).expect("a frame"), Some(Frame { sequence: 20, missed: 0 }));
+    assert_eq!(late.latest(&mut frame).expect("a frame"), Some(make!(Frame { sequence: 20, missed: 0 })));
 }
 
 /// The data area is short, so that frames lose their bytes before their entry.
@@ -61,7 +62,7 @@ fn every_length_comes_back_whole() {
     for length in (0..=longest).chain((0..=longest).rev()) {
         let bytes: Vec<u8> = (0..length).map(|at| (at * 11 + length) as u8).collect();
         let sequence = ring.publish(&bytes).expect("published");
-        assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(Frame { sequence, missed: 0 }));
+        assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence, missed: 0 })));
         assert_eq!(frame, bytes);
     }
     let error = ring.publish(&vec![0; longest + 1]).expect_err("too long");
@@ -79,7 +80,10 @@ fn a_successor_goes_on_where_the_old_ring_ended() {
     let size = Size { bytes: 64 << 10, frames: 16 };
     let mut new = Ring::successor("test", size, &kept).expect("a successor");
     old.retire();
-    assert_eq!(reader.copy(&mut Vec::new()).expect("a frame"), Some(Frame { sequence: 13, missed: 12 }));
+    assert_eq!(
+        reader.copy(&mut Vec::new()).expect("a frame"),
+        Some(make!(Frame { sequence: 13, missed: 12 }))
+    );
     assert!(reader.has_moved());
 
     let mut next = Reader::open(new.fd()).expect("a reader");
@@ -87,7 +91,7 @@ fn a_successor_goes_on_where_the_old_ring_ended() {
     assert_eq!(new.publish(&frame_of(21, 200)).expect("published"), 21);
     let mut frame = Vec::new();
     for sequence in 14..=21 {
-        assert_eq!(next.copy(&mut frame).expect("a frame"), Some(Frame { sequence, missed: 0 }));
+        assert_eq!(next.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence, missed: 0 })));
         assert_eq!(checked(&frame, 200), sequence);
     }
 }
@@ -353,7 +357,7 @@ fn hostile_readers_can_do_nothing_root() {
 
     let sequence = ring.publish(b"as before").expect("published");
     let mut frame = Vec::new();
-    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(Frame { sequence, missed: 0 }));
+    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence, missed: 0 })));
     assert_eq!(frame, b"as before");
 }
 
@@ -423,6 +427,6 @@ fn intervals_that_are_left_out_are_missed() {
     (2..=20).for_each(|_| ring.skip());
     assert_eq!(ring.publish(b"21").expect("published"), 21);
     let mut frame = Vec::new();
-    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(Frame { sequence: 21, missed: 20 }));
+    assert_eq!(reader.copy(&mut frame).expect("a frame"), Some(make!(Frame { sequence: 21, missed: 20 })));
     assert_eq!(frame, b"21");
 }

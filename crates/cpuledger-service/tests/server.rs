@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use cpuledger_model::make;
 use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::{Call, List, Refusal, Scope, Subscribe};
@@ -44,7 +45,7 @@ fn calls_are_answered_with_descriptors() {
     assert_eq!(reader.wait(PATIENCE).expect("a wait"), Next::Frame);
 
     let fields = vec!["pid".to_owned(), "comm".to_owned()];
-    let (listing, frame) = client.list(&List { scope: Scope::Tasks, fields }).expect("a listing");
+    let (listing, frame) = client.list(&List::new(Scope::Tasks, fields)).expect("a listing");
     assert_eq!((listing.length, frame), (8000, "pid comm".repeat(1000).into_bytes()));
     assert_eq!(
         client.describe().expect("fields").fields[0].key,
@@ -55,8 +56,7 @@ fn calls_are_answered_with_descriptors() {
     let refused = client.call_raw(&call.expect("a call")).expect_err("no bytes may follow");
     assert!(matches!(refused, ClientError::Refused(Refusal::UpgradeNeeded)), "{refused}");
 
-    let refused =
-        client.subscribe(&Subscribe { interval_ns: Some(1), ..Subscribe::default() }).expect_err("too short");
+    let refused = client.subscribe(&make!(Subscribe { interval_ns: Some(1) })).expect_err("too short");
     assert!(
         matches!(
             &refused,

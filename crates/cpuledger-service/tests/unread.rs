@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cpuledger_model::make;
 use cpuledger_service::server::{Answer, Handler, Limits, Peer, Server, SocketFile, listen};
 use cpuledger_service::varlink::{LedgerRequest, Listing, Refusal};
 use rustix::io::Errno;
@@ -32,8 +33,8 @@ impl Handler for Made {
         };
         self.listings += 1;
         let frame = vec![self.listings as u8; FRAME_BYTES];
-        let listing = Listing { length: frame.len() as u64, audience: "all".into() };
-        Ok(Answer { frame: Some(Arc::new(frame)), ..Answer::new(&listing, Vec::new())? })
+        let listing = make!(Listing { length: frame.len() as u64, audience: "all".into() });
+        Ok(make!(Answer { frame: Some(Arc::new(frame)), ..Answer::new(&listing, Vec::new())? }))
     }
 
     fn closed(&mut self, _: &Peer) {
@@ -96,7 +97,7 @@ impl Served {
 
 #[test]
 fn calls_of_a_user_wait_until_it_has_read_its_listings() {
-    let limits = Limits { unread_bytes_of_user: 3 * FRAME_BYTES, ..Limits::default() };
+    let limits = make!(Limits { unread_bytes_of_user: 3 * FRAME_BYTES });
     let mut served = Served::new(limits);
     let mut callers: Vec<UnixStream> = (0..6).map(|_| served.call(LIST)).collect();
     served.serve();
@@ -114,7 +115,7 @@ fn calls_of_a_user_wait_until_it_has_read_its_listings() {
 
 #[test]
 fn listings_that_all_together_have_not_read_are_bounded() {
-    let mut served = Served::new(Limits { unread_bytes: 2 * FRAME_BYTES, ..Limits::default() });
+    let mut served = Served::new(make!(Limits { unread_bytes: 2 * FRAME_BYTES }));
     let mut callers: Vec<UnixStream> = (0..3).map(|_| served.call(LIST)).collect();
     served.serve();
     assert_eq!(served.made.listings, 2);
@@ -126,7 +127,7 @@ fn listings_that_all_together_have_not_read_are_bounded() {
 #[test]
 fn a_listing_that_is_not_read_is_dropped_in_time() {
     let reply_time = Duration::from_millis(100);
-    let limits = Limits { reply_time, unread_bytes_of_user: FRAME_BYTES, ..Limits::default() };
+    let limits = make!(Limits { reply_time, unread_bytes_of_user: FRAME_BYTES });
     let mut served = Served::new(limits);
     let mut stopped = served.call(LIST);
     served.serve();
@@ -145,7 +146,7 @@ fn a_listing_that_is_not_read_is_dropped_in_time() {
 /// The kernel keeps what was sent until the peer reads, and charges it to the service, whether that has closed or not.
 #[test]
 fn a_closed_connection_counts_until_its_peer_has_read() {
-    let mut served = Served::new(Limits { connections_of_user: 2, ..Limits::default() });
+    let mut served = Served::new(make!(Limits { connections_of_user: 2 }));
     let closed: Vec<UnixStream> = (0..2).map(|_| served.call(&[INFO, b"garbage\0"].concat())).collect();
     served.serve();
     assert_eq!((served.made.ended, served.server.connections()), (2, 0));

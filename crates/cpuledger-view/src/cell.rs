@@ -400,6 +400,7 @@ pub fn bsd_start(row: &Row<'_>, cell: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Comm, State, flags};
 
     #[test]
@@ -415,9 +416,9 @@ mod tests {
 
     #[test]
     fn brackets_are_for_those_without_arguments() {
-        let user = Task { comm: Comm::new(b"sh"), state: State(b'S'), ..Task::default() };
-        let zombie = Task { state: State(b'Z'), ..user };
-        let kernel = Task { flags: flags::KTHREAD, ..user };
+        let user = make!(Task { comm: Comm::new(b"sh"), state: State(b'S') });
+        let zombie = make!(Task { state: State(b'Z'), ..user });
+        let kernel = make!(Task { flags: flags::KTHREAD, ..user });
         for (task, cmdline, expected) in [
             (&user, None, "sh"),
             (&user, Some(&b""[..]), "[sh]"),

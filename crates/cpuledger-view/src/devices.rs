@@ -104,34 +104,33 @@ pub fn rows(interval: &Interval) -> Option<Vec<DeviceRow>> {
 #[cfg(test)]
 pub(crate) mod tests {
     use cpuledger_model::disk::{DiskUse, Disks};
+    use cpuledger_model::make;
 
     use super::*;
 
     fn requests(count: u64) -> Requests {
-        Requests { count, bytes: count << 12, ns: count * 250_000 }
+        make!(Requests { count, bytes: count << 12, ns: count * 250_000 })
     }
 
     /// Two disks; the second has read and written more, and some of it is in no row.
     pub(crate) fn example() -> Interval {
-        let quiet = Disk {
+        let quiet = make!(Disk {
             major: 8,
             minor: 0,
-            all: DiskUse { reads: requests(3), ..DiskUse::default() },
+            all: make!(DiskUse { reads: requests(3) }),
             queue_ns: 50_000,
             device_ns: 700_000,
-            ..Disk::default()
-        };
-        let busy = Disk {
+        });
+        let busy = make!(Disk {
             major: 259,
             minor: 1,
-            all: DiskUse { reads: requests(1000), writes: requests(200), discards: requests(1) },
-            unattributed: DiskUse { writes: requests(5), ..DiskUse::default() },
+            all: make!(DiskUse { reads: requests(1000), writes: requests(200), discards: requests(1) }),
+            unattributed: make!(DiskUse { writes: requests(5) }),
             queue_ns: 250_000,
             device_ns: 300_000_000,
-            ..Disk::default()
-        };
-        let disks = Disks { devices: vec![quiet, busy], ..Disks::default() };
-        Interval { disk_totals: DiskTotals::of(&disks), disks: Some(disks), ..Interval::default() }
+        });
+        let disks = make!(Disks { devices: vec![quiet, busy] });
+        make!(Interval { disk_totals: DiskTotals::of(&disks), disks: Some(disks) })
     }
 
     #[test]
@@ -141,7 +140,7 @@ pub(crate) mod tests {
         assert_eq!(told.iter().map(|row| row.numbers).collect::<Vec<_>>(), [Some((259, 1)), Some((8, 0))]);
         assert_eq!(told[0].unattributed_written_bytes, Some(5 << 12));
         // As a frame has it.
-        let sums = Interval { disks: None, ..interval };
+        let sums = make!(Interval { disks: None, ..interval });
         let told = rows(&sums).expect("it is kept");
         let [all] = told[..] else { panic!("{told:?}") };
         assert_eq!((all.numbers, all.reads.count, all.writes.bytes), (None, Some(1003), Some(200 << 12)));

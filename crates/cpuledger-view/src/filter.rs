@@ -168,12 +168,13 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Comm, State, Tid};
 
     const CALLER: Caller = Caller { euid: 1000, tty_device: 0x8801 };
 
     fn task(pid: i32, euid: u32, tty_device: u32, sid: i32) -> Task {
-        Task { known: FieldSet::ALL, pid: Pid(pid), tid: Tid(pid), euid, tty_device, sid, ..Task::default() }
+        make!(Task { known: FieldSet::ALL, pid: Pid(pid), tid: Tid(pid), euid, tty_device, sid })
     }
 
     #[test]
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(accepts(&selection), [false, false, true]);
         selection = Selection { base: Base::All, only_running: true, ..Selection::default() };
         assert_eq!(accepts(&selection), [false; 3]);
-        let running = Task { known: FieldSet::ALL, state: State(b'R'), ..Task::default() };
+        let running = make!(Task { known: FieldSet::ALL, state: State(b'R') });
         assert!(selection.accepts(&running, &CALLER));
     }
 
@@ -248,8 +249,7 @@ mod tests {
             ..Selection::default()
         };
         let accepts = |comm: &[u8]| {
-            selection
-                .accepts(&Task { known: FieldSet::ALL, comm: Comm::new(comm), ..Task::default() }, &CALLER)
+            selection.accepts(&make!(Task { known: FieldSet::ALL, comm: Comm::new(comm) }), &CALLER)
         };
         assert!(accepts(b"averyverylongco") && accepts(b"sh") && accepts(b"averyverylongcommand"));
         assert!(!accepts(b"averyvery") && !accepts(b"shell") && !accepts(b""));

@@ -9,7 +9,7 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet, Value};
 use cpuledger_model::interval::{Blocked, Division, Exited, Row, Usage};
 use cpuledger_model::task::{Comm, Pid, Task};
-use cpuledger_model::{Dimension, States};
+use cpuledger_model::{Dimension, States, make};
 use cpuledger_names::cgroups;
 use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
@@ -175,17 +175,16 @@ impl Sum {
     /// Of nothing yet.
     pub fn new(name: Name) -> Sum {
         let known = FieldSet::of(&[Field::Comm, Field::Rss, Field::Runtime, Field::Threads]);
-        let task = Task { known, comm: Comm::new(name.label().as_bytes()), ..Task::default() };
-        let usage = Usage {
+        let task = make!(Task { known, comm: Comm::new(name.label().as_bytes()) });
+        let usage = make!(Usage {
             exited_threads_ns: Some(0),
             exited_children_ns: Some(0),
             stolen_ns: Some(0),
             exited_children_stolen_ns: Some(0),
             division: Division::NOTHING,
             states: Some(States::default()),
-            growth: Counters { known: Counters::FIELDS, ..Counters::default() },
-            ..Usage::default()
-        };
+            growth: make!(Counters { known: Counters::FIELDS }),
+        });
         Sum { name, rows: 0, total: Row::new(task, usage) }
     }
 
@@ -236,7 +235,7 @@ pub fn exited_row(exited: &Exited) -> Row {
     let exit = &exited.exit;
     let known = if exit.euid.is_some() { KNOWN.union(EFFECTIVE) } else { KNOWN };
     let of_cgroup = |id: Option<u64>, field| id.map_or(FieldSet::EMPTY, |_| FieldSet::of(&[field]));
-    let task = Task {
+    let task = make!(Task {
         known: known
             .union(of_cgroup(exit.cgroup_id, Field::CgroupId))
             .union(of_cgroup(exit.cgroup_v1_cpu_id, Field::CgroupV1CpuId)),
@@ -250,30 +249,27 @@ pub fn exited_row(exited: &Exited) -> Row {
         euid: exit.euid.unwrap_or_default(),
         start_time_ns: exit.task.start_time_ns,
         runtime_ns: exit.runtime_ns,
-        ..Task::default()
-    };
+    });
     let waited_ns = exited.states.map(|states| states.runqueue_wait_ns);
-    let mut growth = Counters {
+    let mut growth = make!(Counters {
         known: if waited_ns.is_some() { FieldSet::of(&[Field::RunqueueWait]) } else { FieldSet::EMPTY },
         runqueue_wait_ns: waited_ns.unwrap_or_default(),
-        ..Counters::default()
-    };
+    });
     exited.booked.store_into(&mut growth);
-    let usage = Usage {
+    let usage = make!(Usage {
         cpu_ns: exited.cpu_ns,
         self_ns: exited.cpu_ns,
         states: exited.states,
         accounting_parent: exited.accounting_parent,
         growth,
-        ..Usage::default()
-    };
+    });
     Row::new(task, usage)
 }
 
 /// A row of a sum, with all that the sum used instead of what it used itself: what a filter asks of a line that is shown for all of its rows.
 pub fn in_sum(row: &Row, sum: &Sum) -> Row {
-    let task = Task { runtime_ns: sum.total.task.runtime_ns, ..row.task };
-    let usage = Usage { accounting_parent: row.usage.accounting_parent, ..sum.total.usage };
+    let task = make!(Task { runtime_ns: sum.total.task.runtime_ns, ..row.task });
+    let usage = make!(Usage { accounting_parent: row.usage.accounting_parent, ..sum.total.usage });
     Row::new(task, usage)
 }
 
@@ -281,15 +277,14 @@ pub fn in_sum(row: &Row, sum: &Sum) -> Row {
 pub fn blocked_row(blocked: &Blocked) -> Row {
     const KNOWN: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::StartTime]);
     let euid = blocked.euid.map_or(FieldSet::EMPTY, |_| FieldSet::of(&[Field::Euid]));
-    let task = Task {
+    let task = make!(Task {
         known: KNOWN.union(euid),
         tid: blocked.task.tid,
         pid: Pid(blocked.process.tid.0),
         comm: blocked.comm,
         start_time_ns: blocked.task.start_time_ns,
         euid: blocked.euid.unwrap_or_default(),
-        ..Task::default()
-    };
+    });
     Row::new(task, Usage::default())
 }
 
@@ -340,15 +335,15 @@ mod tests {
 
     #[test]
     fn a_sum_knows_what_is_known_of_all_its_rows() {
-        let states = States { elapsed_ns: 10, sleep_ns: 7, runqueue_wait_ns: 3, ..States::default() };
-        let known = Usage { stolen_ns: Some(5), states: Some(states), ..Usage::default() };
-        let unknown = Usage { stolen_ns: None, states: None, ..known };
+        let states = make!(States { elapsed_ns: 10, sleep_ns: 7, runqueue_wait_ns: 3 });
+        let known = make!(Usage { stolen_ns: Some(5), states: Some(states) });
+        let unknown = make!(Usage { stolen_ns: None, states: None, ..known });
         let sum_of = |usages: &[Usage]| {
             let mut sum = Sum::new(Name::of(b"a"));
             usages.iter().for_each(|usage| sum.add(&Row::new(Task::default(), *usage)));
             (sum.total.usage.stolen_ns, sum.total.usage.states)
         };
-        let twice = States { elapsed_ns: 20, sleep_ns: 14, runqueue_wait_ns: 6, ..States::default() };
+        let twice = make!(States { elapsed_ns: 20, sleep_ns: 14, runqueue_wait_ns: 6 });
         assert_eq!(sum_of(&[known, known]), (Some(10), Some(twice)));
         for usages in [[unknown, known], [known, unknown]] {
             assert_eq!(sum_of(&usages), (None, None), "whichever comes first");

@@ -100,7 +100,7 @@ pub(crate) mod tests {
             (Party::Idle, cgroup(1), 40_000),
             (Party::Interrupts, cgroup(3), 700_000),
         ];
-        let pairs = pairs.map(|(by, of, ns)| WaitPair { by, of, ns });
+        let pairs = pairs.map(|(by, of, ns)| WaitPair::new(by, of, ns));
         (WaitPairs::of(pairs), Named::of(names.into_iter().collect()))
     }
 

@@ -205,6 +205,7 @@ impl StateColumn {
 mod tests {
     use cpuledger_model::States;
     use cpuledger_model::counters::Counters;
+    use cpuledger_model::make;
     use proptest::prelude::*;
 
     use super::*;
@@ -236,16 +237,14 @@ mod tests {
             own in 0u64..1 << 50, threads in 0u64..1 << 50, stolen in proptest::option::of(0u64..1 << 51),
             user in 0u64..1 << 50, system in 0u64..1 << 50, off in proptest::array::uniform5(0u64..1 << 50)
         ) {
-            let states = States {
+            let states = make!(States {
                 runqueue_wait_ns: off[0], blocked_ns: off[1], io_wait_ns: off[1] / 3,
                 sleep_ns: off[2], stopped_ns: off[3], unseen_ns: off[4], elapsed_ns: 0,
-            };
+            });
             for known in [Counters::FIELDS, FieldSet::EMPTY] {
-                let usage = Usage {
+                let usage = make!(Usage {
                     self_ns: own, exited_threads_ns: Some(threads), stolen_ns: stolen, states: Some(states),
-                    growth: Counters { known, user_ns: user, system_ns: system, ..Counters::default() },
-                    ..Usage::default()
-                };
+                    growth: make!(Counters { known, user_ns: user, system_ns: system }) });
                 let Some(times) = Times::of(&usage) else {
                     prop_assert_eq!(own + threads + states.off_ns(), 0);
                     continue;
@@ -259,15 +258,15 @@ mod tests {
 
     #[test]
     fn cpu_time_is_divided_by_the_modes_and_less_what_was_stolen() {
-        let growth = Counters { known: Counters::FIELDS, user_ns: 30, system_ns: 10, ..Counters::default() };
-        let states = Some(States { elapsed_ns: 1000, sleep_ns: 600, ..States::default() });
-        let usage = Usage { self_ns: 400, stolen_ns: Some(40), states, growth, ..Usage::default() };
+        let growth = make!(Counters { known: Counters::FIELDS, user_ns: 30, system_ns: 10 });
+        let states = Some(make!(States { elapsed_ns: 1000, sleep_ns: 600 }));
+        let usage = make!(Usage { self_ns: 400, stolen_ns: Some(40), states, growth });
         let times = Times::of(&usage).expect("states are known");
         assert_eq!(times.in_units(WHOLE), [270, 90, 40, 0, 0, 600, 0, 0]);
-        let usage = Usage { growth: Counters::default(), ..usage };
+        let usage = make!(Usage { growth: Counters::default(), ..usage });
         let times = Times::of(&usage).expect("states are known");
         assert_eq!((times.in_units(WHOLE)[0], times.is_divided), (400, false), "of the dead");
-        assert_eq!(Times::of(&Usage { states: None, ..usage }), None);
+        assert_eq!(Times::of(&make!(Usage { states: None, ..usage })), None);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn sort<By: Weigh>(rows: &mut [&Task], criteria: &[Criterion<By>], around: &
     if criteria.is_empty() {
         return;
     }
-    rows.sort_by_cached_key(|&task| Place::of(&Row { task, around }, criteria));
+    rows.sort_by_cached_key(|&task| Place::of(&Row::new(task, around), criteria));
 }
 
 /// Where a row belongs, by every criterion.
@@ -124,6 +124,7 @@ mod tests {
     use super::*;
     use crate::layout::Chosen;
     use cpuledger_model::field::FieldSet;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Comm, Pid};
 
     fn by(name: &str, descending: bool) -> Criterion<Chosen> {
@@ -132,11 +133,8 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_by_one_criterion_after_the_other() {
-        let task = |pid, comm: &str| Task {
-            known: FieldSet::ALL,
-            pid: Pid(pid),
-            comm: Comm::new(comm.as_bytes()),
-            ..Task::default()
+        let task = |pid, comm: &str| {
+            make!(Task { known: FieldSet::ALL, pid: Pid(pid), comm: Comm::new(comm.as_bytes()) })
         };
         let tasks = [task(3, "b"), task(1, "a"), task(2, "b")];
         let mut rows: Vec<&Task> = tasks.iter().collect();
@@ -147,7 +145,7 @@ mod tests {
 
     #[test]
     fn unknown_comes_before_zero() {
-        let zero = Task { known: FieldSet::ALL, ..Task::default() };
+        let zero = make!(Task { known: FieldSet::ALL });
         let unknown = Task::default();
         let mut rows = [&zero, &unknown];
         sort(&mut rows, &[by("runqueue_wait_ns", false)], &Surroundings::now());

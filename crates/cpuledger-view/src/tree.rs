@@ -144,13 +144,13 @@ impl<'a> Walk<'a, '_> {
 mod tests {
     use std::convert::Infallible;
 
+    use cpuledger_model::make;
+
     use super::*;
 
     fn drawn(family: &[(i32, i32)], drawing: Drawing) -> Vec<String> {
-        let tasks: Vec<Task> = family
-            .iter()
-            .map(|&(pid, ppid)| Task { pid: Pid(pid), ppid: Pid(ppid), ..Task::default() })
-            .collect();
+        let tasks: Vec<Task> =
+            family.iter().map(|&(pid, ppid)| make!(Task { pid: Pid(pid), ppid: Pid(ppid) })).collect();
         let rows: Vec<&Task> = tasks.iter().collect();
         let mut lines = Vec::new();
         let mut each = |row: &Task, prefix: &[u8]| -> Result<(), Infallible> {
@@ -179,10 +179,8 @@ mod tests {
         let chain: Vec<(i32, i32)> = (1..=20_000).map(|pid| (pid, pid - 1)).collect();
         assert_eq!(drawn(&chain[..50], Drawing::Indent).len(), 50);
         let mut count = 0;
-        let tasks: Vec<Task> = chain
-            .iter()
-            .map(|&(pid, ppid)| Task { pid: Pid(pid), ppid: Pid(ppid), ..Task::default() })
-            .collect();
+        let tasks: Vec<Task> =
+            chain.iter().map(|&(pid, ppid)| make!(Task { pid: Pid(pid), ppid: Pid(ppid) })).collect();
         let rows: Vec<&Task> = tasks.iter().rev().collect();
         let Ok(()) = visit(&rows, Drawing::Indent, &mut |_, _| -> Result<(), Infallible> {
             count += 1;
@@ -193,11 +191,12 @@ mod tests {
 
     #[test]
     fn without_an_order_children_are_sorted_by_start() {
-        let task = |pid, ppid, start_ns| Task {
-            pid: Pid(pid),
-            ppid: Pid(ppid),
-            start_time_ns: cpuledger_model::Boottime::from_ns(start_ns),
-            ..Task::default()
+        let task = |pid, ppid, start_ns| {
+            make!(Task {
+                pid: Pid(pid),
+                ppid: Pid(ppid),
+                start_time_ns: cpuledger_model::Boottime::from_ns(start_ns),
+            })
         };
         let tasks = [task(1, 9, 0), task(2, 1, 30_000_000), task(3, 1, 10_000_001), task(4, 1, 10_000_000)];
         let mut rows: Vec<&Task> = tasks.iter().collect();

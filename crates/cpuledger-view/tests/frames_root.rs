@@ -10,6 +10,7 @@ use cpuledger::{Books, Boottime, FieldSet, Interval, Request, Scope, Snapshot, S
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_view::json::append_interval;
 use cpuledger_view::key::{Beside, Shown};
 
@@ -43,11 +44,7 @@ struct Through {
 
 impl Through {
     fn check(&mut self, interval: &Interval) {
-        let of = Circumstances {
-            end: Some(clock::boottime()),
-            boot_id: Some("a boot"),
-            ..Circumstances::default()
-        };
+        let of = make!(Circumstances { end: Some(clock::boottime()), boot_id: Some("a boot") });
         framing::write(interval, &of, &mut self.frame);
         self.frame.encode(&mut self.bytes).expect("it is short");
         self.decoded.decode_from(&self.bytes).expect("it is a frame");
@@ -82,7 +79,7 @@ fn intervals_of_the_ledger_print_the_same_root() {
     let mut through = Through::default();
     let mut dead = 0;
     for round in 0..8_u64 {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 4 == 3 };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: round % 4 == 3 });
         let cut_ns = ledger.start_ns() + 100_000_000;
         ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
         dead += interval.exited.as_ref().map_or(0, Vec::len);
@@ -91,7 +88,7 @@ fn intervals_of_the_ledger_print_the_same_root() {
     assert!(dead > 10, "only {dead} died");
     // Time without a ledger.
     ledger.fail_next();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let cut_ns = ledger.start_ns() + 50_000_000;
     ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
     through.check(&interval);
@@ -109,14 +106,14 @@ fn intervals_of_the_ledger_merge_and_balance() {
     let mut interval = Interval::default();
     let (mut frames, mut dead) = (Vec::new(), 0);
     for _ in 0..8 {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = ledger.start_ns() + 50_000_000;
         ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
         were_missed(interval.missed_switches.expect("the ledger counts them"));
         dead += interval.exited.as_ref().map_or(0, Vec::len);
         let mut frame = Frame::new();
         let end = Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns()));
-        framing::write(&interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
+        framing::write(&interval, &make!(Circumstances { end }), &mut frame);
         frames.push(frame);
     }
     let merge = |earlier: Frame, later: &Frame| earlier.merge(later).expect("they are neighbours");
@@ -145,11 +142,11 @@ fn check_snapshots(source: &mut dyn Source, kind: SourceKind) {
     let mut books = Books::new(kind.is_booked_by_task());
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let mut exits = Default::default();
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     let mut through = Through::default();
     for _ in 0..3 {
         source.snapshot(&request, &mut snapshot).expect("a snapshot");
-        let cut = cpuledger::attribution::difference::CutFacts { online_cpus: 2, sees_exits: false };
+        let cut = cpuledger::attribution::difference::CutFacts::new(2, false);
         if books.close(&cut, &snapshot, &mut exits, &mut interval) {
             through.check(&interval);
         }

@@ -70,7 +70,7 @@ fn needs_of_sources() -> String {
 fn limits_of_callers() -> String {
     let mut text =
         "\n| of what | a user other than root gets | not limited | why |\n|---|---|---|---|\n".to_owned();
-    for Limit { what, limit, unlimited, reason } in LIMITS {
+    for Limit { what, limit, unlimited, reason, .. } in LIMITS {
         let _ = writeln!(text, "| {what} | {limit} | {unlimited} | {reason} |");
     }
     text + "\n"

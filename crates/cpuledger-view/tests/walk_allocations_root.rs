@@ -16,7 +16,7 @@ fn allocations_of_a_warm_walk(threads: usize) -> usize {
     let _sleepers = Sleepers::start(threads, 1).expect("threads that sleep");
     let mut walk = Walk::open().expect("the walk loads; it needs root");
     let mut snapshot = Snapshot::default();
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     let selection = Selection {
         lists: vec![(Field::Euid, BTreeSet::from([0]))],
         comms: BTreeSet::from([b"nothing".to_vec()]),

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => source::open(kind)?,
     };
     let mut snapshot = Snapshot::default();
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     let mut output = io::BufWriter::new(io::stdout().lock());
     for _ in 0..repetitions {
         let begin = Instant::now();

@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut source = Procfs::open()?;
     let mut snapshot = Snapshot::default();
     for _ in 0..repetitions {
-        source.snapshot(&Request { scope, fields }, &mut snapshot)?;
+        source.snapshot(&Request::new(scope, fields), &mut snapshot)?;
     }
     writeln!(io::stdout(), "{} {}", snapshot.processes.len(), snapshot.tasks.len())?;
     Ok(())

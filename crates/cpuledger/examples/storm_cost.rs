@@ -5,6 +5,7 @@ use std::process::Command;
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
+use cpuledger_model::make;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let program = arguments.next().ok_or("COMMAND is missing")?;
     let mut ledger = Ledger::open(Options::default())?;
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     println!(
         "    length  of its   deaths   others no identity  no slot  slots    user  system faults  a death"
     );

@@ -24,6 +24,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 /// The rights that matter, as they were when this was first asked: `top` gives up its own once its source is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Caller {
     /// The real user.
     pub uid: u32,

@@ -26,7 +26,7 @@ pub fn snapshot_of(bytes: &[u8]) -> Snapshot {
         mechanism: if choice & 1 == 0 { Mechanism::OneCall } else { Mechanism::Iterator },
     };
     let scope = if choice & 2 == 0 { Scope::Processes } else { Scope::Tasks };
-    records::Decoder::new(walked, &Request { scope, fields: FieldSet::ALL }, IoAccess::ALL)
+    records::Decoder::new(walked, &Request::new(scope, FieldSet::ALL), IoAccess::ALL)
         .decode(&mut Vec::new(), &mut snapshot);
     snapshot
 }

@@ -14,6 +14,7 @@ use crate::machine::{self, Load};
 
 /// Ticks of one CPU since the boot, by what it did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CpuTicks {
     /// Its number.
     pub cpu: u32,
@@ -29,6 +30,7 @@ pub struct CpuTicks {
 
 /// What a CPU did in an interval, in thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CpuShare {
     /// Its number.
     pub cpu: u32,
@@ -57,6 +59,7 @@ impl CpuTicks {
 
 /// What has been read at one instant.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct HostStatistics {
     /// Of each online CPU.
     pub cpus: Vec<CpuTicks>,

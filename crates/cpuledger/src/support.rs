@@ -31,6 +31,7 @@ use rules::{explanations, sight};
 
 /// All sources of this machine.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Where this is.
     pub machine: MachineFacts,
@@ -46,6 +47,7 @@ pub struct Report {
 
 /// One account.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct AccountReport {
     /// Its name.
     pub account: &'static str,
@@ -59,6 +61,7 @@ pub struct AccountReport {
 
 /// What a reader of the report wants to know of the machine.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct MachineFacts {
     /// As uname(2) says it.
     pub kernel_release: String,
@@ -74,6 +77,7 @@ pub struct MachineFacts {
 
 /// One source.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct SourceReport {
     /// Which.
     pub source: SourceKind,
@@ -114,6 +118,7 @@ impl SourceReport {
 
 /// A source opened, and one snapshot taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Attempt {
     /// How long opening it took.
     pub open_ns: u64,
@@ -129,6 +134,7 @@ pub struct Attempt {
 
 /// The ledger attached with its default size, and one interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LedgerAttempt {
     /// How long attaching took, the detail of its tasks included.
     pub attach_ns: u64,
@@ -147,6 +153,7 @@ pub struct LedgerAttempt {
 /// How a source reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Mechanism {
     /// All tasks in one frame of the service.
     Service,
@@ -332,7 +339,7 @@ fn try_service(kept: &mut Option<Accounts>) -> Result<(Attempt, Option<u64>), Er
 /// The attempt, and the processes that were kept from it.
 fn try_walk() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
-    let mut walk = Walk::open_whole(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, None)?;
+    let mut walk = Walk::open_whole(&Request::new(Scope::Tasks, FieldSet::ALL), None)?;
     let open_ns = machine::monotonic_ns() - begin_ns;
     let mechanism = match walk.mechanism() {
         cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,
@@ -416,7 +423,7 @@ fn attempt(
     mechanism: Mechanism,
 ) -> Result<Attempt, Error> {
     let mut snapshot = Snapshot::default();
-    source.snapshot(&Request { scope, fields: FieldSet::EMPTY }, &mut snapshot)?;
+    source.snapshot(&Request::new(scope, FieldSet::EMPTY), &mut snapshot)?;
     let Snapshot { processes, tasks, .. } = &snapshot;
     Ok(Attempt {
         open_ns,

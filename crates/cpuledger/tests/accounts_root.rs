@@ -2,6 +2,7 @@
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
 use cpuledger::{Account, Accounts, FieldSet, Interval};
+use cpuledger_model::make;
 
 #[test]
 fn every_account_attaches_or_says_which_kernel_it_needs_root() {
@@ -13,9 +14,9 @@ fn every_account_attaches_or_says_which_kernel_it_needs_root() {
             println!("{account}: {error}");
             continue;
         }
-        let options = Options { accounts: Accounts::of(&[account]), ..Options::default() };
+        let options = make!(Options { accounts: Accounts::of(&[account]) });
         let mut ledger = Ledger::open(options).unwrap_or_else(|error| panic!("{account}: {error:?}"));
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let mut interval = Interval::default();
         // The first is without an account that has not seen all of it.
         for _ in 0..2 {

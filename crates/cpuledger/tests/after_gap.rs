@@ -16,8 +16,8 @@ fn intervals_of_proc_tell_nothing_of_the_gap_before() {
     assert!(interval.unattributed_ns >= Some(10 * SECOND_NS));
     let mut source = Procfs::open().expect("procfs is mounted");
     let mut books = Books::new(false);
-    let request = Request { scope: Scope::Processes, fields: FieldSet::ALL };
-    let cut = CutFacts { online_cpus: 2, sees_exits: false };
+    let request = Request::new(Scope::Processes, FieldSet::ALL);
+    let cut = CutFacts::new(2, false);
     for _ in 0..2 {
         source.snapshot(&request, &mut snapshot).expect("a snapshot");
         books.close(&cut, &snapshot, &mut exits, &mut interval);

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use cpuledger::Boottime;
 use cpuledger::attribution::{Attribution, Increment, Parts};
 use cpuledger::{TaskId, Tid};
+use cpuledger_model::make;
 use proptest::prelude::*;
 
 mod families;
@@ -147,19 +148,21 @@ fn a_storm_of_an_hour_is_not_remembered() {
     let mut most = 0;
     for interval in 1..=1000_u64 {
         let now_ns = interval * 3 * SECOND;
-        let dead = |number: u64| Increment {
-            process: id(3 + (number % 30_000) as i32, now_ns + number),
-            parent: Some(shell),
-            cpu_ns: 7,
-            folded_threads_ns: 0,
-            folded_children_ns: 0,
-            comm: None,
-            has_died: true,
-            process_is_dead: true,
+        let dead = |number: u64| {
+            make!(Increment {
+                process: id(3 + (number % 30_000) as i32, now_ns + number),
+                parent: Some(shell),
+                cpu_ns: 7,
+                folded_threads_ns: 0,
+                folded_children_ns: 0,
+                comm: None,
+                has_died: true,
+                process_is_dead: true,
+            })
         };
         let increments: Vec<Increment> = (0..1000).map(dead).collect();
         attribution.settle(now_ns, &increments, &mut accounts);
-        assert_eq!(accounts[&shell], Parts { exited_children_ns: 7000, ..Parts::default() });
+        assert_eq!(accounts[&shell], make!(Parts { exited_children_ns: 7000 }));
         attribution.forget(now_ns);
         most = most.max(attribution.len());
     }
@@ -183,7 +186,7 @@ fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
     attribution.name(process, name("thread").unwrap(), true);
     assert_eq!(attribution.name_of(process), name("leader"));
 
-    let dead = Increment {
+    let dead = make!(Increment {
         process,
         parent: Some(parent),
         cpu_ns: 1,
@@ -192,7 +195,7 @@ fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
         comm: None,
         has_died: true,
         process_is_dead: true,
-    };
+    });
     attribution.settle(SECOND, &[dead], &mut Default::default());
     attribution.forget(2 * SECOND);
     assert_eq!(attribution.name_of(process), name("leader"));

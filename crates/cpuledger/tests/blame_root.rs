@@ -16,6 +16,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
 use cpuledger_load::{Cgroup, Storm, StormPlan, is_emulated, not_run, online_cpus};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_model::pairs::{Party, WaitPairs};
 use cpuledger_model::waits::WaitTotals;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -68,7 +69,7 @@ struct Books {
 
 impl Books {
     fn open(accounts: Accounts) -> Books {
-        let ledger = Ledger::open(Options { accounts, ..Options::default() });
+        let ledger = Ledger::open(make!(Options { accounts }));
         Books {
             ledger: ledger.expect("the ledger attaches; it needs root"),
             interval: Interval::default(),
@@ -79,7 +80,7 @@ impl Books {
 
     /// Closes an interval of this length. Each balances.
     fn close(&mut self, length_ns: u64) -> &Interval {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = self.ledger.start_ns() + length_ns;
         self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval");
         self.missed_before_last = self.missed;

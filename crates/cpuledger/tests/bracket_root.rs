@@ -126,9 +126,7 @@ fn bracket_but(
     for _ in 0..ATTEMPTS {
         let read_all = || subjects.iter().map(|(_, subject)| Oracle::read(*subject)).collect::<Vec<_>>();
         let before = read_all();
-        source
-            .snapshot(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, &mut snapshot)
-            .expect("a snapshot");
+        source.snapshot(&Request::new(Scope::Tasks, FieldSet::ALL), &mut snapshot).expect("a snapshot");
         let after = read_all();
         let mut differing = Vec::new();
         failures.clear();
@@ -282,7 +280,7 @@ fn still<'a>(snapshots: &'a [&Snapshot]) -> impl Iterator<Item = (&'a Task, &'a 
 
 fn snapshot_of(source: &mut dyn Source, fields: FieldSet) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    source.snapshot(&Request { scope: Scope::Tasks, fields }, &mut snapshot).expect("a snapshot");
+    source.snapshot(&Request::new(Scope::Tasks, fields), &mut snapshot).expect("a snapshot");
     snapshot
 }
 
@@ -382,8 +380,7 @@ fn leaders_leave_totals_of_several_threads_unknown_root() {
     let members = members();
     let mut walk = Walk::open().expect("the walk loads; it needs root");
     let mut snapshot = Snapshot::default();
-    walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot)
-        .expect("a snapshot");
+    walk.snapshot(&Request::new(Scope::Leaders, FieldSet::ALL), &mut snapshot).expect("a snapshot");
     let mut seen = (0, 0);
     let of_threads = |field: &Field| is_summed(*field) || matches!(field, Field::User | Field::System);
     for (kind, pid, tids) in &members {

@@ -13,6 +13,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
 use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
 use cpuledger_load::not_run;
 use cpuledger_model::disk::DiskUse;
+use cpuledger_model::make;
 
 /// Bytes of a request: aligned, as O_DIRECT asks for it.
 const BLOCK: usize = 4096;
@@ -26,12 +27,12 @@ fn books() -> Option<(Ledger, Interval)> {
         not_run(&error.to_string());
         return None;
     }
-    let options = Options { accounts: Accounts::of(&[Account::Disk]), ..Options::default() };
+    let options = make!(Options { accounts: Accounts::of(&[Account::Disk]) });
     Some((Ledger::open(options).expect("the ledger attaches; it needs root"), Interval::default()))
 }
 
 fn close(ledger: &mut Ledger, interval: &mut Interval) {
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     ledger.close(0, &wanted, interval).expect("an interval");
     let disks = interval.disks.as_ref().expect("the account is kept");
     let sum = |of: fn(&Counters) -> u64| -> u64 {
@@ -196,7 +197,7 @@ fn devices_have_what_diskstats_has_root() {
             let told = disks.devices.iter().find(|disk| (disk.major, disk.minor) == *numbers);
             // Partitions, and what has no requests of its own such as device mapper, have none here.
             let Some(told) = told else { continue };
-            let DiskUse { reads, writes, discards } = told.all;
+            let DiskUse { reads, writes, discards, .. } = told.all;
             let told = [reads, writes, discards].map(|of| [of.count, of.bytes / 512]).concat();
             assert_eq!(told, grown, "{numbers:?}");
             compared += 1;

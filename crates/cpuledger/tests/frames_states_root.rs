@@ -7,6 +7,7 @@ use cpuledger::{Boottime, FieldSet, Interval, States, Tid};
 use cpuledger_load::scene::scene;
 use cpuledger_load::{Did, States as Load, StatesPlan};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 
 /// Length of a frame.
 const FRAME_NS: u64 = 10_000_000;
@@ -25,13 +26,12 @@ struct Books {
 
 impl Books {
     fn close(&mut self) {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = self.ledger.start_ns() + FRAME_NS;
         self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval");
-        let of = Circumstances {
+        let of = make!(Circumstances {
             end: Some(Boottime::from_ns(self.interval.end_ns + cpuledger::clock::suspended_ns())),
-            ..Circumstances::default()
-        };
+        });
         self.rows.push(self.interval.processes.iter().map(|row| row.task.pid.0).collect());
         let mut frame = Frame::new();
         framing::write(&self.interval, &of, &mut frame);

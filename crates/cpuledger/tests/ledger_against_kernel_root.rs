@@ -11,6 +11,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene, were_missed};
 use cpuledger_load::{Cgroup, Ticks, is_emulated, online_cpus};
+use cpuledger_model::make;
 
 /// What is off does not grow with it; on an emulated CPU less of it shows as much, as there all that is off is more.
 fn interval_ns() -> u64 {
@@ -46,7 +47,7 @@ impl Drop for Shell {
 /// Closes an interval, with what `read` says before and after its second cut.
 fn close<T>(ledger: &mut Ledger, read: &impl Fn() -> T) -> (T, Interval, T) {
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let cut_ns = ledger.start_ns() + interval_ns();
     // The cut lies a little behind this: that is part of the bracket.
     std::thread::sleep(std::time::Duration::from_nanos(interval_ns() - 2 * TICK_NS));
@@ -154,7 +155,7 @@ fn each_cgroup_has_what_the_kernel_charges_it_root() {
 fn hidden() -> Vec<nix::unistd::Pid> {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::EMPTY, pids: &[], all: true };
+    let wanted = make!(Wanted { fields: FieldSet::EMPTY, pids: &[], all: true });
     ledger.close(0, &wanted, &mut interval).expect("an interval closes");
     let pids = interval.processes.iter().map(|row| row.task.tid);
     let hidden = pids.filter(|pid| interval.from_procfs.contains(pid));

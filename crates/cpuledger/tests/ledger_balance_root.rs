@@ -22,6 +22,7 @@ use cpuledger_load::{
     Cgroup, FileOnDisk, ForkingShells, Kin, Mixture, States, StatesPlan, Storm, StormPlan, is_emulated,
     not_run, removable_cpu,
 };
+use cpuledger_model::make;
 
 /// Lengths of intervals, in turn.
 const LENGTHS_NS: [u64; 6] =
@@ -135,11 +136,11 @@ impl Faults {
 
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
-    let options = Options { accounts: Accounts::of(&[Account::Pairs]), ..Options::default() };
+    let options = make!(Options { accounts: Accounts::of(&[Account::Pairs]) });
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let load = load();
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let begin_ns = ledger.start_ns();
     let (mut intervals, mut deaths, mut faults) = (0, 0, Faults::default());
     let (mut before_last, mut last) = (ledger.lost(), ledger.lost());
@@ -152,7 +153,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert_eq!(interval.start_ns, start_ns, "no time between two intervals");
         assert_eq!(interval.imbalance_ns(), Some(0), "{name}, interval {intervals}");
         // What a CPU runs while it is taken down no hook is told.
-        let by = Unattributed { uncovered_cpu_ns: 0, ..interval.unattributed_by };
+        let by = make!(Unattributed { uncovered_cpu_ns: 0, ..interval.unattributed_by });
         assert_eq!(
             by.total_ns(),
             0,
@@ -403,11 +404,10 @@ fn a_reader_that_stalls_loses_identities_but_no_time_root() {
     } else {
         (if is_emulated() { 256 } else { 4_096 }, Duration::from_secs(3))
     };
-    let mut ledger =
-        Ledger::open(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");
+    let mut ledger = Ledger::open(make!(Options { slots })).expect("the ledger attaches; it needs root");
     let shells = ForkingShells::start(2).expect("shells");
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let mut close = |ledger: &mut Ledger, length_ns: u64| {
         ledger.close(ledger.start_ns() + length_ns, &wanted, &mut interval).expect("an interval closes");
         assert_eq!(

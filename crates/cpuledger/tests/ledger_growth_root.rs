@@ -11,6 +11,7 @@ use cpuledger::task::Task;
 use cpuledger::{Field, FieldSet, Interval, TaskId};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Ticks, is_emulated};
+use cpuledger_model::make;
 
 const THREADS: usize = 300;
 /// Enough for all, but few of them are left.
@@ -35,7 +36,7 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// Closes `count` intervals and calls `each` after each.
 fn run(ledger: &mut Ledger, count: usize, mut each: impl FnMut(&Ledger, &Interval)) {
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     for _ in 0..count {
         let begin_ns = ledger.start_ns();
         ledger.close(begin_ns + INTERVAL_NS, &wanted, &mut interval).expect("an interval closes");
@@ -88,8 +89,8 @@ fn off(clock_ns: u64, parts: u64) -> u64 {
 #[test]
 fn figures_go_on_in_the_larger_ledger_root() {
     let _alone = alone();
-    let mut ledger = Ledger::open(Options { slots: SLOTS, may_grow: true, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(make!(Options { slots: SLOTS, may_grow: true })).expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let mut figures: HashMap<TaskId, (u64, u64)> = HashMap::new();
     let mut sizes = vec![ledger.slots()];
@@ -132,7 +133,7 @@ fn figures_go_on_in_the_larger_ledger_root() {
 #[test]
 fn it_grows_until_every_task_has_a_slot_root() {
     let _alone = alone();
-    let mut ledger = Ledger::open(Options { slots: FEW_SLOTS, may_grow: true, ..Options::default() })
+    let mut ledger = Ledger::open(make!(Options { slots: FEW_SLOTS, may_grow: true }))
         .expect("it attaches; it needs root");
     with_threads(THREADS, Duration::ZERO, || {
         run(&mut ledger, 20, |_, _| {});
@@ -174,8 +175,8 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
     } else {
         (SOME_SLOTS, MANY_THREADS, INTERVALS)
     };
-    let mut ledger = Ledger::open(Options { slots, may_grow: false, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(make!(Options { slots, may_grow: false })).expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let (mut booked_ns, mut clock_ns, mut unattributed_ns, mut told_apart) = (0, 0, 0, 0);
     run(&mut ledger, 1, |_, _| {});
@@ -213,8 +214,8 @@ const SHORT_LIVES: u32 = 4_000;
 fn it_grows_at_once_to_what_was_needed_root() {
     let _alone = alone();
     let slots = SHORT_LIVES / 20;
-    let mut ledger = Ledger::open(Options { slots, may_grow: true, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(make!(Options { slots, may_grow: true })).expect("it attaches; it needs root");
     let script = format!("i=0; while [ $i -lt {SHORT_LIVES} ]; do (:); i=$((i+1)); done");
     let status = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
     assert!(status.success());
@@ -237,8 +238,8 @@ fn a_process_has_the_time_of_its_threads_where_many_end_at_once_root() {
     let _alone = alone();
     let (slots, threads) =
         if is_emulated() { (EMULATED_SLOTS, EMULATED_THREADS) } else { (SOME_SLOTS, MANY_THREADS) };
-    let mut ledger = Ledger::open(Options { slots, may_grow: false, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(make!(Options { slots, may_grow: false })).expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let (mut records, mut most_ns) = (0, 0);
     for _ in 0..MASS_EXITS {

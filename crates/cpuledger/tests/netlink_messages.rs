@@ -6,6 +6,7 @@ use cpuledger::source::netlink::layout::{
 };
 use cpuledger::source::netlink::message::{ATTR_PID, Body, Figures, GET, Request, for_each};
 use cpuledger::task::Comm;
+use cpuledger_model::make;
 use proptest::prelude::*;
 
 /// Of the recorded messages.
@@ -25,13 +26,13 @@ fn value(index: u64) -> u64 {
 }
 
 fn delay(index: u64) -> Delay {
-    Delay { count: value(index), total_ns: value(index + 1) }
+    make!(Delay { count: value(index), total_ns: value(index + 1) })
 }
 
 /// What `v*.hex` says: the numbers of the members are in the README beside it.
 fn expected(version: u16) -> Taskstats {
     let since = |first, index| (version >= first).then(|| delay(index));
-    Taskstats {
+    make!(Taskstats {
         version,
         exit_code: 1001,
         flags: 3,
@@ -66,7 +67,7 @@ fn expected(version: u16) -> Taskstats {
         write_protect: since(13, 52),
         interrupts: since(14, 54),
         exact: None,
-    }
+    })
 }
 
 /// The only message of a datagram.
@@ -99,11 +100,11 @@ fn a_version_of_the_series_is_the_one_before_and_more() {
         report.resize(size, 0);
         report[..2].copy_from_slice(&version.to_ne_bytes());
         report[runtime..runtime + 8].copy_from_slice(&1234_u64.to_ne_bytes());
-        let used = Used { runtime_ns: 1234, ..Used::default() };
+        let used = make!(Used { runtime_ns: 1234 });
         let dead = (version > 19).then(Dead::default);
-        let exact = Some(Exact { used, dead, ..Exact::default() });
+        let exact = Some(make!(Exact { used, dead }));
         let found = decode(&report).expect("it is known");
-        assert_eq!(found, Taskstats { version, exact, ..expected(17) });
+        assert_eq!(found, make!(Taskstats { version, exact, ..expected(17) }));
     }
 }
 
@@ -197,14 +198,14 @@ fn several_messages_of_one_datagram_are_read() {
 
 #[test]
 fn a_request_is_laid_out_as_the_kernel_reads_it() {
-    let request = Request {
+    let request = make!(Request {
         family: FAMILY,
         flags: 0,
         sequence: 7,
         command: GET,
         attribute: ATTR_PID,
         payload: &[1, 2, 3, 4, 5],
-    };
+    });
     let mut bytes = Vec::new();
     request.append_to(&mut bytes);
     let header = [&32u32.to_ne_bytes()[..], &31u16.to_ne_bytes(), &1u16.to_ne_bytes(), &7u32.to_ne_bytes()];

@@ -55,7 +55,7 @@ fn open() -> Netlink {
 
 fn snapshot(source: &mut dyn Source, scope: Scope) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    source.snapshot(&Request { scope, fields: FieldSet::ALL }, &mut snapshot).expect("a snapshot");
+    source.snapshot(&Request::new(scope, FieldSet::ALL), &mut snapshot).expect("a snapshot");
     snapshot
 }
 
@@ -259,10 +259,10 @@ impl Cuts {
     }
 
     fn cut(&mut self) {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         self.netlink.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         self.netlink.exits(&mut self.exits).expect("exits");
-        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts::new(machine::online_cpus(), true);
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
     }
 }

@@ -13,6 +13,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
 use cpuledger::{Account, Accounts, Boottime, FieldSet, Interval, Pid};
 use cpuledger_load::not_run;
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use libbpf_rs::query::ProgInfoIter;
 
 const NETWORK: Accounts = Accounts::of(&[Account::Network]);
@@ -43,7 +44,7 @@ impl Books {
 
     /// Closes the interval now. What its rows have and what has no row is what the hooks have counted.
     fn close(&mut self) -> &Interval {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         self.ledger.close(0, &wanted, &mut self.interval).expect("an interval");
         if self.ledger.kept().contains(Account::Network) {
             check_balance(&self.interval);
@@ -167,7 +168,7 @@ fn use_unix() -> Both {
 #[test]
 fn bytes_and_calls_are_counted_by_kind_of_socket_root() {
     let Some(_alone) = alone() else { return };
-    let mut books = Books::open(Options { accounts: NETWORK, ..Options::default() });
+    let mut books = Books::open(make!(Options { accounts: NETWORK }));
     books.close();
     let used = (use_tcp(), use_udp(), use_unix());
     books.close();
@@ -190,7 +191,7 @@ fn bytes_and_calls_are_counted_by_kind_of_socket_root() {
 fn a_file_that_the_kernel_sends_is_counted_and_what_it_splices_to_a_pipe_is_not_root() {
     const BYTES: usize = 300_000;
     let Some(_alone) = alone() else { return };
-    let mut books = Books::open(Options { accounts: NETWORK, ..Options::default() });
+    let mut books = Books::open(make!(Options { accounts: NETWORK }));
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(&vec![3; BYTES]).expect("there is room");
     file.rewind().expect("a file");
@@ -253,7 +254,7 @@ fn let_go(mut child: Child) {
 fn the_dead_keep_their_bytes_and_their_heir_has_them_too_root() {
     const CHILDREN: usize = 8;
     let Some(_alone) = alone() else { return };
-    let mut books = Books::open(Options { accounts: NETWORK, ..Options::default() });
+    let mut books = Books::open(make!(Options { accounts: NETWORK }));
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     books.close();
     let children: Vec<Child> = (0..CHILDREN).map(|_| child(&socket)).collect();
@@ -289,10 +290,9 @@ fn check_dead(interval: &Interval, pids: &[i32], bytes: u64) {
 }
 
 fn frame(interval: &Interval) -> Frame {
-    let of = Circumstances {
+    let of = make!(Circumstances {
         end: Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns())),
-        ..Circumstances::default()
-    };
+    });
     let mut frame = Frame::new();
     framing::write(interval, &of, &mut frame);
     frame
@@ -301,8 +301,7 @@ fn frame(interval: &Interval) -> Frame {
 #[test]
 fn no_byte_is_lost_where_slots_run_out_root() {
     let Some(_alone) = alone() else { return };
-    let mut books =
-        Books::open(Options { slots: 64, may_grow: false, accounts: NETWORK, ..Options::default() });
+    let mut books = Books::open(make!(Options { slots: 64, may_grow: false, accounts: NETWORK }));
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     books.close();
     let (mut sent_bytes, mut received_bytes) = (0, 0);

@@ -13,6 +13,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Field, FieldSet, Interval, Task, TaskId, Value};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan, is_emulated};
+use cpuledger_model::make;
 
 /// Lengths of intervals, in turn: a process of the churn lives for about 1 ms.
 const LENGTHS_NS: [u64; 5] = [1_000_000, 7_000_000, 300_000, 40_000_000, 15_000_000];
@@ -134,11 +135,11 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
         let (least, most) = if is_emulated() { (256, EMULATED_MOST_SLOTS) } else { (2_048, MOST_SLOTS) };
         ((least + 8 * living_tasks()).min(most), if is_emulated() { 1 } else { 2 }, Duration::from_secs(2))
     };
-    let options = Options { slots, may_grow: false, ..Options::default() };
+    let options = make!(Options { slots, may_grow: false });
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let (_shells, (_churn, storm)) = (ForkingShells::start(2).expect("shells"), churn());
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let (mut processes, mut tasks) = (Marks::default(), Marks::default());
     let mut intervals = 0;
     let mut close = |ledger: &mut Ledger| {

@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 fn snapshot(scope: Scope, fields: FieldSet) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let mut procfs = Procfs::open().expect("procfs");
-    procfs.snapshot(&Request { scope, fields }, &mut snapshot).expect("a snapshot");
+    procfs.snapshot(&Request::new(scope, fields), &mut snapshot).expect("a snapshot");
     snapshot
 }
 
@@ -192,7 +192,7 @@ fn processes_that_vanish_are_left_out_whole() {
     // On a busy machine a snapshot may take as long as many of them live.
     while Instant::now() < least || short_lived.len() <= 20 && Instant::now() < most {
         procfs
-            .snapshot(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, &mut seen)
+            .snapshot(&Request::new(Scope::Tasks, FieldSet::ALL), &mut seen)
             .expect("a process that dies is no error");
         for row in seen.tasks.iter().chain(&seen.processes) {
             assert!(row.threads > 0 && row.pgid >= 0 && row.sid >= 0, "half a row: {row:?}");

@@ -12,7 +12,7 @@ fn allocations_of_a_warm_snapshot(threads: usize, processes: usize) -> usize {
     let _sleepers = Sleepers::start(threads, processes).expect("threads that sleep");
     let mut procfs = Procfs::open().expect("procfs");
     let mut snapshot = Snapshot::default();
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     // Twice, and with room for what else the machine may start meanwhile.
     for _ in 0..2 {
         procfs.snapshot(&request, &mut snapshot).expect("a snapshot");

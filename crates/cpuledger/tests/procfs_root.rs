@@ -35,7 +35,7 @@ fn is_inside() -> bool {
 fn snapshot(scope: Scope) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let mut procfs = Procfs::open().expect("procfs");
-    procfs.snapshot(&Request { scope, fields: FieldSet::ALL }, &mut snapshot).expect("a snapshot");
+    procfs.snapshot(&Request::new(scope, FieldSet::ALL), &mut snapshot).expect("a snapshot");
     snapshot
 }
 

@@ -10,6 +10,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, machine};
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
+use cpuledger_model::make;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const INTERVAL_NS: u64 = 50_000_000;
@@ -28,7 +29,7 @@ impl Closing {
     /// Closes an interval, which follows the one before and balances.
     fn close(&mut self) {
         let start_ns = self.ledger.start_ns();
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = start_ns + INTERVAL_NS;
         self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval");
         assert_eq!((self.interval.start_ns, self.interval.end_ns), (start_ns, self.ledger.start_ns()));
@@ -112,7 +113,7 @@ fn while_no_ledger_can_be_had_the_gap_goes_on_root() {
 #[test]
 fn a_successor_that_cannot_be_had_is_tried_again_root() {
     let _alone = alone();
-    let mut closing = Closing::open(Options { slots: 64, may_grow: true, ..Options::default() });
+    let mut closing = Closing::open(make!(Options { slots: 64, may_grow: true }));
     let _shells = ForkingShells::start(2).expect("shells");
     let few_files = FewFiles::begin(4);
     let many = forks() + 300;

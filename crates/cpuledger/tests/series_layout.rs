@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cpuledger::source::netlink::layout::{Dead, SERIES, SERIES_BEGIN, Used, decode};
+use cpuledger_model::make;
 
 /// What the patches add to the struct: each version's size, and the offset of each member.
 #[derive(Debug, Default)]
@@ -79,11 +80,13 @@ fn must_decode(layout: &Layout, version: u16, bytes: usize) {
         record[offset..offset + 8].copy_from_slice(&(offset as u64).to_ne_bytes());
     }
     let at = |name: &str| layout.offsets[name] as u64;
-    let used = |names: [&str; 5]| Used {
-        runtime_ns: at(names[0]),
-        user_ns: at(names[1]),
-        system_ns: at(names[2]),
-        stolen_ns: if version > 18 { at(names[3]) + at(names[4]) } else { 0 },
+    let used = |names: [&str; 5]| {
+        make!(Used {
+            runtime_ns: at(names[0]),
+            user_ns: at(names[1]),
+            system_ns: at(names[2]),
+            stolen_ns: if version > 18 { at(names[3]) + at(names[4]) } else { 0 },
+        })
     };
     let exact = decode(&record).expect("it is known").exact.expect("it is of the series");
     assert_eq!(exact.start_ns, at("ac_start_boottime"));
@@ -96,10 +99,12 @@ fn must_decode(layout: &Layout, version: u16, bytes: usize) {
             ["runtime", "utime", "stime", "irq", "steal"].map(|what| format!("exited_{whose}_{what}"));
         used([&names[0], &names[1], &names[2], &names[3], &names[4]])
     };
-    let expected = || Dead {
-        accounting_parent: at("ac_acct_ppid") as u32,
-        threads: of_dead("threads"),
-        children: of_dead("children"),
+    let expected = || {
+        make!(Dead {
+            accounting_parent: at("ac_acct_ppid") as u32,
+            threads: of_dead("threads"),
+            children: of_dead("children"),
+        })
     };
     assert_eq!(exact.dead, (version > 19).then(expected), "version {version}");
 }

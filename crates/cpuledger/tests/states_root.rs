@@ -20,6 +20,7 @@ use cpuledger::source::netlink::Netlink;
 use cpuledger::{Field, FieldSet, Interval, Lived, Request, Scope, Snapshot, States, TaskId};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{Cgroup, Did, FileOnDisk, StatesPlan, is_emulated, not_run, online_cpus};
+use cpuledger_model::make;
 use loops::Loops;
 
 const INTERVAL_NS: u64 = 150_000_000;
@@ -144,7 +145,7 @@ impl Case {
 /// How long each task has waited for I/O in its life, by taskstats, where the kernel counts that.
 fn io_delays_ns() -> HashMap<i32, u64> {
     let Some(mut netlink) = Netlink::open().ok().filter(Netlink::has_delays) else { return HashMap::new() };
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::of(&[Field::BlockIoDelay]) };
+    let request = Request::new(Scope::Tasks, FieldSet::of(&[Field::BlockIoDelay]));
     let mut snapshot = Snapshot::default();
     netlink.snapshot(&request, &mut snapshot).expect("taskstats");
     snapshot.tasks.iter().map(|row| (row.tid.0, row.block_io_delay_ns)).collect()
@@ -167,7 +168,7 @@ fn play_in(group: Option<&Cgroup>, plan: &StatesPlan, tasks: usize, check: impl 
     }
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: true });
     let mut told: HashMap<i32, Told> = HashMap::new();
     states.be_seen().expect("they wake");
     let seen_ns = ledger.start_ns() + 3 * INTERVAL_NS;
@@ -356,7 +357,7 @@ fn a_task_that_reads_from_a_disk_waits_for_io_root() {
 fn blocked(ledger: &mut Ledger, pid: i32) -> Option<Blocked> {
     // Switches that both ledgers miss are not counted: they are of other tasks.
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::EMPTY, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::EMPTY, pids: &[], all: false });
     let cut_ns = ledger.start_ns() + INTERVAL_NS;
     ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
     let all = interval.blocked.expect("the ledger knows them");
@@ -446,7 +447,7 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
             if stopped == 3 {
                 nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGCONT).expect("it is ours");
             }
-            let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
+            let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: true });
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
             ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));
@@ -498,7 +499,7 @@ fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
         let (mut pids, mut whole, mut never_ran) = (Vec::new(), 0, 0);
         for round in 0..200 {
             let is_whole = pids.len() == RUNNABLE;
-            let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 2 == 1 };
+            let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: round % 2 == 1 });
             ledger.close(ledger.start_ns() + INTERVAL_NS, &wanted, &mut interval).expect("it closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));
             let rows: HashMap<i32, &Usage> =

@@ -9,6 +9,7 @@ use cpuledger::source::SourceKind;
 use cpuledger::source::kernel_text::{Form, Whole};
 use cpuledger::source::status::{StatusTexts, StatusWalk, Wanted};
 use cpuledger_load::{Sleepers, Zoo, is_emulated};
+use cpuledger_model::make;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -251,7 +252,8 @@ fn both_sources_write_the_same_root() {
     pids.extend(odd.0.iter().map(|child| child.id().cast_signed()));
     pids.push(i32::MAX);
     let sources = [SourceKind::Walk, SourceKind::Procfs].map(|kind| {
-        let wanted = Wanted { form: Form::Stat, whole: Whole::Task, pids: Some(&pids), is_numbered: false };
+        let wanted =
+            make!(Wanted { form: Form::Stat, whole: Whole::Task, pids: Some(&pids), is_numbered: false });
         let source = StatusTexts::open(Some(kind), &wanted).expect("the source; walk needs root");
         assert_eq!(source.kind(), kind);
         source
@@ -259,7 +261,7 @@ fn both_sources_write_the_same_root() {
     let [mut walk, mut procfs] = sources;
     for form in Form::ALL {
         for whole in [Whole::Process, Whole::Task] {
-            let wanted = Wanted { form, whole, pids: Some(&pids), is_numbered: form == Form::Statm };
+            let wanted = make!(Wanted { form, whole, pids: Some(&pids), is_numbered: form == Form::Statm });
             let text = |source: &mut StatusTexts| {
                 let mut out = Vec::new();
                 let missing = source

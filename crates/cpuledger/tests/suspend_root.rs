@@ -16,6 +16,7 @@ use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};
 use cpuledger::{Books, Field, FieldSet, Interval, Request, Scope, Snapshot, SourceKind, Task, machine};
+use cpuledger_model::make;
 use nix::sys::signal::{Signal, kill};
 
 /// How long the machine shall sleep, in whole seconds of its clock: up to one of them has passed already when it is told.
@@ -112,11 +113,11 @@ impl Cuts {
 
     /// Cuts; what is done between the snapshot and the reading of the exits is of the next interval.
     fn cut(&mut self, after_snapshot: impl FnOnce()) {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         self.source.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         after_snapshot();
         self.source.exits(&mut self.exits).expect("exits");
-        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts::new(machine::online_cpus(), true);
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
         check(&self.interval, &self.snapshot);
     }
@@ -173,7 +174,7 @@ impl Sleeper {
 
     fn cut(&mut self) {
         let Some(ledger) = &mut self.ledger else { return };
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: true });
         ledger.close(0, &wanted, &mut self.interval).expect("a cut");
         assert_eq!(self.interval.imbalance_ns(), Some(0), "{:?}", self.interval);
         check(&self.interval, &self.snapshot);
@@ -204,7 +205,7 @@ fn no_task_works_while_the_machine_sleeps_root() {
     cuts.iter_mut().for_each(|cuts| cuts.cut(|| ()));
     // Sources that are opened after the sleep do not know how long it was.
     let mut fresh = Snapshot::default();
-    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let request = Request::new(Scope::Tasks, FieldSet::ALL);
     Netlink::open().expect("taskstats").snapshot(&request, &mut fresh).expect("a snapshot");
     for (kind, rows) in cuts
         .iter()

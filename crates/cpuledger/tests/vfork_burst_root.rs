@@ -10,6 +10,7 @@ use cpuledger::task::Comm;
 use cpuledger::{FieldSet, Interval, TaskId};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Kin, is_emulated};
+use cpuledger_model::make;
 
 /// How many processes a burst has. An emulated CPU takes minutes for more.
 fn processes() -> u64 {
@@ -50,12 +51,12 @@ impl Told {
 
 /// Plays a burst beside a ledger of this size.
 fn play(slots: u32) -> Told {
-    let options = Options { slots, may_grow: false, ..Options::default() };
+    let options = make!(Options { slots, may_grow: false });
     let mut ledger = Ledger::open(options).expect("it attaches; it needs root");
     let mut family = Kin::start_with("vfork-chain", 0, processes()).expect("it starts");
     let first = family.pid();
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let mut close = |told: &mut Told| {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
         ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");

@@ -38,10 +38,10 @@ impl Cuts {
     }
 
     fn cut(&mut self) {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         self.walk.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         self.walk.exits(&mut self.exits).expect("exits");
-        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts::new(machine::online_cpus(), true);
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
     }
 

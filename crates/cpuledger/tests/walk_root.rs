@@ -13,7 +13,7 @@ use cpuledger_load::{Lent, Shared, Sleepers, is_emulated};
 /// More than the first buffer holds, so that it has to grow.
 const THREADS: usize = 5000;
 
-const EVERYTHING: Request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+const EVERYTHING: Request = Request::new(Scope::Tasks, FieldSet::ALL);
 
 /// A walk for those tests that are not about its beginning.
 fn walk() -> Lent<'static, Walk> {
@@ -97,7 +97,7 @@ fn one_process_is_walked_alone_root() {
     for mechanism in [Mechanism::OneCall, Mechanism::Iterator] {
         let mut walk = walk_by(mechanism);
         let mut snapshot = Snapshot::default();
-        let request = Request { scope: Scope::Process(Pid(pid)), fields: FieldSet::ALL };
+        let request = Request::new(Scope::Process(Pid(pid)), FieldSet::ALL);
         walk.snapshot(&request, &mut snapshot).expect("a snapshot");
         assert_eq!(snapshot.processes.len(), 1, "{mechanism:?}");
         assert_eq!(snapshot.tasks.len(), 50, "{mechanism:?}");
@@ -110,7 +110,7 @@ fn a_process_that_is_gone_is_an_empty_snapshot_root() {
     let mut walk = walk();
     let mut snapshot = Snapshot::default();
     // Above the largest pid_max there is.
-    let request = Request { scope: Scope::Process(Pid(1 << 23)), fields: FieldSet::ALL };
+    let request = Request::new(Scope::Process(Pid(1 << 23)), FieldSet::ALL);
     walk.snapshot(&request, &mut snapshot).expect("a snapshot");
     assert_eq!((snapshot.processes.len(), snapshot.tasks.len()), (0, 0));
 }
@@ -172,7 +172,7 @@ fn exec_by_another_thread_shows_no_task_twice_root() {
     let mut walks = 0;
     while children.iter_mut().any(|child| child.try_wait().expect("our child").is_none()) {
         let scope = if walks % 2 == 0 { Scope::Processes } else { Scope::Tasks };
-        walk.snapshot(&Request { scope, fields: FieldSet::ALL }, &mut snapshot).expect("a snapshot");
+        walk.snapshot(&Request::new(scope, FieldSet::ALL), &mut snapshot).expect("a snapshot");
         let pids: BTreeSet<i32> = snapshot.processes.iter().map(|row| row.pid.0).collect();
         assert_eq!(pids.len(), snapshot.processes.len(), "a process is there twice");
         assert!(snapshot.processes.iter().all(|row| row.tid.0 == row.pid.0), "a process under another tid");
@@ -200,7 +200,7 @@ fn names_that_were_not_asked_for_are_unknown_root() {
     let mut walk = walk();
     let mut snapshot = Snapshot::default();
     walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
-    let request = Request { scope: Scope::Processes, fields: FieldSet::of(&[Field::Pid]) };
+    let request = Request::new(Scope::Processes, FieldSet::of(&[Field::Pid]));
     walk.snapshot(&request, &mut snapshot).expect("a snapshot");
     for field in [Field::Comm, Field::Rss, Field::Uid, Field::CgroupId] {
         assert!(snapshot.processes.iter().all(|row| !row.known.contains(field)), "{}", field.info().key);

@@ -13,6 +13,7 @@ use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene_of_times, were_missed};
+use cpuledger_model::make;
 use loops::Loops;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -108,7 +109,7 @@ fn a_task_that_is_woken_waits_for_a_cpu_from_then_on_root() {
         let pids = sleepers.loops.pids();
         assert_eq!(pids.len(), count);
         let mut close = |number: usize| {
-            let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: number % 2 == 1 };
+            let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: number % 2 == 1 });
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
             ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));

@@ -8,6 +8,7 @@ use cpuledger::source::{Exits, Source};
 use cpuledger::source::{netlink::Netlink, walk::Walk};
 use cpuledger::{FieldSet, Interval, Request, Scope, Snapshot};
 use cpuledger_load::BpfHeld;
+use cpuledger_model::make;
 
 use crate::churn::{FINDING, Kind};
 use crate::reader::GONE_WITHIN;
@@ -83,7 +84,7 @@ impl Attaching {
     fn ledger(&mut self) -> Result<()> {
         let mut ledger = Ledger::open(Options::default()).context("attach the ledger")?;
         let mut interval = Interval::default();
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         for _ in 0..2 {
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
             ledger.close(cut_ns, &wanted, &mut interval).context("close an interval")?;
@@ -99,7 +100,7 @@ impl Attaching {
     fn walk(&mut self) -> Result<()> {
         let mut walk = Walk::open().context("load the walk")?;
         walk.watch_exits().context("attach the exit hook")?;
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         walk.snapshot(&request, &mut Snapshot::default()).context("walk")?;
         walk.exits(&mut Exits::default()).context("read exits")?;
         self.hold();
@@ -110,7 +111,7 @@ impl Attaching {
         // Kernels without taskstats have none.
         let Ok(mut netlink) = Netlink::open() else { return Ok(()) };
         let _ = netlink.watch_exits();
-        let request = Request { scope: Scope::Processes, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Processes, FieldSet::ALL);
         netlink.snapshot(&request, &mut Snapshot::default()).context("ask for taskstats")?;
         Ok(())
     }

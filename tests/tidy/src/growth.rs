@@ -15,12 +15,28 @@ const LIBRARIES: &[&str] = &[
 
 /// Those that stay exhaustive, by file and name, and why.
 pub const EXHAUSTIVE: &[(&str, &[&str], &str)] = &[
-    ("crates/cpuledger-model/src/task.rs", &["TaskId"], "an identity: with more members it would be another one"),
+    (
+        "crates/cpuledger-model/src/task.rs",
+        &["TaskId"],
+        "an identity: with more members it would be another one",
+    ),
     ("crates/cpuledger-model/src/interval.rs", &["Divided"], "the three add up to the whole"),
     ("crates/cpuledger-model/src/traffic.rs", &["Flows"], "there are two directions"),
-    ("crates/cpuledger-model/src/states.rs", &["OffState"], "all time off the CPU is of one of them: a sum without one is wrong"),
-    ("crates/cpuledger-model/src/field.rs", &["Value", "Unit"], "one that a writer does not know would be written wrong"),
-    ("crates/cpuledger-model/src/snapshot.rs", &["Scope"], "a source that does not know one would list other tasks"),
+    (
+        "crates/cpuledger-model/src/states.rs",
+        &["OffState"],
+        "all time off the CPU is of one of them: a sum without one is wrong",
+    ),
+    (
+        "crates/cpuledger-model/src/field.rs",
+        &["Value", "Unit"],
+        "one that a writer does not know would be written wrong",
+    ),
+    (
+        "crates/cpuledger-model/src/snapshot.rs",
+        &["Scope"],
+        "a source that does not know one would list other tasks",
+    ),
     (
         "crates/cpuledger-model/src/dimension.rs",
         &["Dimension"],
@@ -36,23 +52,47 @@ pub const EXHAUSTIVE: &[(&str, &[&str], &str)] = &[
         &["Viewer", "Strangers"],
         "a caller that leaves out a fact about a user would show that user too much",
     ),
-    ("crates/cpuledger-recording/src/span.rs", &["When", "Span"], "a begin and an end, each in one of two clocks"),
-    ("crates/cpuledger-recording/src/recording.rs", &["Step"], "what a reader does not know of it would be missing from its sums"),
+    (
+        "crates/cpuledger-recording/src/span.rs",
+        &["When", "Span"],
+        "a begin and an end, each in one of two clocks",
+    ),
+    (
+        "crates/cpuledger-recording/src/recording.rs",
+        &["Step"],
+        "what a reader does not know of it would be missing from its sums",
+    ),
     ("crates/cpuledger-report/src/instants.rs", &["Instants"], "a begin and an end"),
-    ("crates/cpuledger-report/src/dimension.rs", &["Name"], "one that a writer does not know would be taken for another"),
+    (
+        "crates/cpuledger-report/src/dimension.rs",
+        &["Name"],
+        "one that a writer does not know would be taken for another",
+    ),
     ("crates/cpuledger-client/src/client.rs", &["Next"], "an interval, none yet, or the end"),
     ("crates/cpuledger-client/src/replay.rs", &["Share"], "known or not"),
     ("crates/cpuledger-client/src/descent.rs", &["Subject"], "alive or dead"),
-    ("crates/cpuledger-client/src/families.rs", &["Member"], "what a reader does not know of a listing would be missing from it"),
+    (
+        "crates/cpuledger-client/src/families.rs",
+        &["Member"],
+        "what a reader does not know of a listing would be missing from it",
+    ),
     ("crates/cpuledger-names/src/named.rs", &["Grouped"], "a name, none, or not known"),
     (
         "crates/cpuledger-names/src/row.rs",
         &["Surroundings"],
         "a program that leaves out one would show its figures as unknown",
     ),
-    ("crates/cpuledger-service/src/inherited.rs", &["Inherited"], "what a service manager passes: a name and a descriptor"),
+    (
+        "crates/cpuledger-service/src/inherited.rs",
+        &["Inherited"],
+        "what a service manager passes: a name and a descriptor",
+    ),
     ("crates/cpuledger-service/src/ring/layout.rs", &["Size"], "the two sizes in the layout of a ring"),
-    ("crates/cpuledger-service/src/ring/reader.rs", &["Next"], "a reader that does not know one would wait for ever"),
+    (
+        "crates/cpuledger-service/src/ring/reader.rs",
+        &["Next"],
+        "a reader that does not know one would wait for ever",
+    ),
     (
         "crates/cpuledger-service/src/varlink/interface.rs",
         &["Request", "ServiceRequest", "LedgerRequest", "Scope"],
@@ -86,7 +126,8 @@ fn items(text: &str) -> Vec<Item<'_>> {
         let indent = &line[..line.len() - code.len()];
         let end = format!("{indent}}}");
         let member = |line: &&&str| {
-            let code = line.strip_prefix(indent).and_then(|code| code.strip_prefix("    ")).unwrap_or_default();
+            let code =
+                line.strip_prefix(indent).and_then(|code| code.strip_prefix("    ")).unwrap_or_default();
             code.starts_with(|first: char| first.is_ascii_lowercase()) && code_of(code).contains(':')
         };
         let mut members = lines[index + 1..].iter().take_while(|line| **line != end).filter(member);
@@ -115,7 +156,9 @@ pub(crate) fn check(path: &str, text: &str, add: &mut dyn FnMut(usize, String)) 
                 line,
                 format!("{name} may grow: mark it #[non_exhaustive], or say in EXHAUSTIVE why it never will"),
             ),
-            (true, true) => add(line, format!("{name} is marked #[non_exhaustive]: remove it from EXHAUSTIVE")),
+            (true, true) => {
+                add(line, format!("{name} is marked #[non_exhaustive]: remove it from EXHAUSTIVE"))
+            }
             _ => {}
         }
     }
@@ -138,7 +181,12 @@ mod tests {
         assert_eq!(found("pub struct A {\n    pub a: u8,\n}\n"), [1]);
         assert_eq!(found("#[derive(Debug)]\npub enum A {\n    B,\n}\n"), [2]);
         assert_eq!(found("#[non_exhaustive]\npub enum A {\n    B,\n}\n"), []);
-        assert_eq!(found("#[derive(\n    Debug\n)]\n#[non_exhaustive]\n/// It is.\npub struct A<'a> {\n    pub a: &'a u8,\n}\n"), []);
+        assert_eq!(
+            found(
+                "#[derive(\n    Debug\n)]\n#[non_exhaustive]\n/// It is.\npub struct A<'a> {\n    pub a: &'a u8,\n}\n"
+            ),
+            []
+        );
         // One that has a private member is made nowhere else.
         assert_eq!(found("pub struct A {\n    pub a: u8,\n    b: u8,\n}\n"), []);
         assert_eq!(found("pub struct A(pub u8);\npub(crate) enum B {\n    C,\n}\n"), []);
@@ -156,7 +204,10 @@ mod tests {
             let text = std::fs::read_to_string(root.join(file)).expect("a file that is listed");
             let items = items(&text);
             for name in *names {
-                assert!(items.iter().any(|item| item.name == *name), "{name} is not in {file}: remove it from EXHAUSTIVE");
+                assert!(
+                    items.iter().any(|item| item.name == *name),
+                    "{name} is not in {file}: remove it from EXHAUSTIVE"
+                );
             }
         }
     }

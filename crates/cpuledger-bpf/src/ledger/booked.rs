@@ -4,6 +4,7 @@ use cpuledger_model::accounts::Account;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::disk::{DiskUse, Disks};
 use cpuledger_model::field::FieldSet;
+use cpuledger_model::make;
 use cpuledger_model::traffic::NetworkTotals;
 
 use super::waits::Blame;
@@ -76,7 +77,7 @@ impl Booked {
 
     /// What is known of a task that did not run.
     pub fn nothing(&self) -> Counters {
-        Counters { known: self.known, ..Counters::default() }
+        make!(Counters { known: self.known })
     }
 
     /// What was booked for tasks that did not run: each waits, or has been woken.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use bytemuck::pod_read_unaligned;
 use cpuledger_model::accounts::Account;
 use cpuledger_model::disk::{BUCKETS, Disk, DiskUse, Disks, Requests};
+use cpuledger_model::make;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use crate::abi;
@@ -147,13 +148,13 @@ impl DiskBook {
             self.devices.delete(&bytes).map_err(refused)?;
         }
         devices.sort_unstable_by_key(|disk: &Disk| (disk.major, disk.minor));
-        Ok(Disks { devices, forgotten })
+        Ok(make!(Disks { devices, forgotten }))
     }
 }
 
 fn disk(key: &abi::cpuledger_disk_key, record: &abi::cpuledger_disk) -> Disk {
     let [read_times, write_times] = record.buckets;
-    Disk {
+    make!(Disk {
         major: key.major,
         minor: key.first_minor,
         all: uses(&record.all),
@@ -162,12 +163,13 @@ fn disk(key: &abi::cpuledger_disk_key, record: &abi::cpuledger_disk) -> Disk {
         device_ns: record.device_ns,
         read_times,
         write_times,
-    }
+    })
 }
 
 fn uses(of: &[abi::cpuledger_disk_use; abi::CPULEDGER_DISK_KINDS as usize]) -> DiskUse {
-    let [reads, writes, discards] = of.map(|of| Requests { count: of.requests, bytes: of.bytes, ns: of.ns });
-    DiskUse { reads, writes, discards }
+    let [reads, writes, discards] =
+        of.map(|of| make!(Requests { count: of.requests, bytes: of.bytes, ns: of.ns }));
+    make!(DiskUse { reads, writes, discards })
 }
 
 /// Reads and zeroes the accumulators at `offset` of a record.
@@ -175,15 +177,15 @@ fn take<R: bytemuck::AnyBitPattern>(records: &Shared<R>, index: u32, offset: usi
     let requests = |kind: u32| {
         let place = offset + USE_BYTES * kind as usize;
         let word = |of_use| take_word(records.word(index, place + of_use));
-        Requests {
+        make!(Requests {
             count: word(offset_of!(abi::cpuledger_disk_use, requests)),
             bytes: word(offset_of!(abi::cpuledger_disk_use, bytes)),
             ns: word(offset_of!(abi::cpuledger_disk_use, ns)),
-        }
+        })
     };
-    DiskUse {
+    make!(DiskUse {
         reads: requests(abi::CPULEDGER_DISK_READ),
         writes: requests(abi::CPULEDGER_DISK_WRITE),
         discards: requests(abi::CPULEDGER_DISK_DISCARD),
-    }
+    })
 }

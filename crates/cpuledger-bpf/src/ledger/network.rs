@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use cpuledger_model::accounts::Account;
+use cpuledger_model::make;
 use cpuledger_model::traffic::{Flow, Flows, NetworkTotals, Traffic};
 
 use crate::abi;
@@ -113,17 +114,17 @@ fn take<R: bytemuck::AnyBitPattern>(
     let flow = |kind: u32, direction: u32| {
         let place = offset + FLOW_BYTES * (kind * abi::CPULEDGER_DIRECTIONS + direction) as usize;
         let word = |of_flow| take_word(records.word(index, place + of_flow));
-        Flow {
+        make!(Flow {
             bytes: word(offset_of!(abi::cpuledger_traffic, bytes)),
             calls: word(offset_of!(abi::cpuledger_traffic, calls)),
-        }
+        })
     };
     let flows =
         |kind| Flows { sent: flow(kind, abi::CPULEDGER_SENT), received: flow(kind, abi::CPULEDGER_RECEIVED) };
-    Traffic {
+    make!(Traffic {
         tcp: flows(abi::CPULEDGER_SOCKET_TCP),
         udp: flows(abi::CPULEDGER_SOCKET_UDP),
         unix: flows(abi::CPULEDGER_SOCKET_UNIX),
         other: flows(abi::CPULEDGER_SOCKET_OTHER),
-    }
+    })
 }

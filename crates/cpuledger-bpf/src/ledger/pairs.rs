@@ -296,10 +296,8 @@ impl PairBooks {
             _ => Party::Stolen,
         };
         let cells = (0..).zip(&self.cells.0).filter(|(_, ns)| **ns > 0);
-        let pair = |(place, ns): (usize, &i64)| WaitPair {
-            by: party((place / CLASSES) as u32),
-            of: party((place % CLASSES) as u32),
-            ns: ns.unsigned_abs(),
+        let pair = |(place, ns): (usize, &i64)| {
+            WaitPair::new(party((place / CLASSES) as u32), party((place % CLASSES) as u32), ns.unsigned_abs())
         };
         self.pairs = WaitPairs::of(cells.map(pair));
         self.take_back(used | self.held);

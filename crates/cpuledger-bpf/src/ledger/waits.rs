@@ -2,6 +2,7 @@
 
 use cpuledger_model::accounts::Account;
 use cpuledger_model::counters::Counters;
+use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::waits::WaitTotals;
 
@@ -83,7 +84,7 @@ impl Waits<'_> {
 
     /// The sums.
     pub fn totals(&self) -> WaitTotals {
-        WaitTotals {
+        make!(WaitTotals {
             suffered_ns: Some(self.suffered_ns),
             tasks_ns: Some(self.tasks_ns),
             no_slot_ns: Some(self.no_slot_ns),
@@ -92,7 +93,7 @@ impl Waits<'_> {
             interrupts_ns: self.interrupts_ns,
             stolen_ns: self.stolen_ns,
             unattributed_suffered_ns: Some(self.strays_suffered_ns),
-        }
+        })
     }
 
     /// What was suffered less what was caused: 0.

@@ -351,15 +351,17 @@ mod recorded;
 mod tests {
     use std::time::Duration;
 
+    use cpuledger_model::make;
+
     use super::recorded::report;
     use super::*;
 
     #[test]
     fn the_choice_of_auto_is_explained_by_both_costs() {
-        let activity = Activity { switches_per_s: 1_250, forks_per_s: 4, tasks: 96, online_cpus: 2 };
+        let activity = make!(Activity { switches_per_s: 1_250, forks_per_s: 4, tasks: 96, online_cpus: 2 });
         let page = |activity| {
             let costs = Costs::estimate(activity, Duration::from_secs(2), false);
-            let report = Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) };
+            let report = make!(Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) });
             let names = Names { machine: Survey::default(), service: None };
             Page::new(false).of(&report, &names)
         };
@@ -370,7 +372,7 @@ auto takes ledger for top: it sees all CPU time, and costs at most 5 % of each C
 ";
         let idle = page(activity);
         assert!(idle.ends_with(expected), "{idle}");
-        let busy = page(Activity { switches_per_s: 1_000_000, ..activity });
+        let busy = page(make!(Activity { switches_per_s: 1_000_000, ..activity }));
         assert!(busy.contains("ledger 19.0010 % of a CPU") && busy.ends_with(
             "auto takes walk for top: the ledger sees all CPU time, but here it costs over 5 % of each CPU more than the walk\n"
         ), "{busy}");

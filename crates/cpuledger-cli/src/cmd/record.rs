@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use cpuledger::SourceKind;
 use cpuledger::intervals::Wanted;
 use cpuledger::source::service::name_socket;
+use cpuledger_model::make;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output::{count_of, warn};
 use cpuledger_program::place;
@@ -200,5 +201,5 @@ fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
     };
     let (source, ledger) =
         parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref(), arguments.with.as_deref())?;
-    Ok(Wanted { source, length_ns, by_task: arguments.threads, finds_blocked: true, ledger, ..usual })
+    Ok(make!(Wanted { source, length_ns, by_task: arguments.threads, finds_blocked: true, ledger, ..usual }))
 }

@@ -29,6 +29,7 @@ use cpuledger::source::service::{listens, name_socket};
 use cpuledger::{Error, Pid, SourceKind, clock, machine};
 use cpuledger_client::descent::{Descent, Places, Subject};
 use cpuledger_client::measure::{MOST_LATE, is_alive};
+use cpuledger_model::make;
 use cpuledger_names::named::{Grouped, NameKey, Named, Namer};
 use cpuledger_proc::escape::escaped;
 use cpuledger_program::exit::Failure;
@@ -243,7 +244,7 @@ impl Opened {
     }
 
     fn as_source(source: SourceKind) -> anyhow::Result<Opened> {
-        let wanted = Wanted { source: Some(source), ..Wanted::default() };
+        let wanted = make!(Wanted { source: Some(source) });
         let collector = Collector::open(wanted, Taker::Text)?;
         let waker = collector.intervals.waker();
         Ok(Opened { collector, waker, source: source.name() })

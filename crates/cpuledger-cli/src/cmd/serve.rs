@@ -78,6 +78,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Args;
 use cpuledger::SourceKind;
+use cpuledger_model::make;
 use cpuledger_program::output;
 use cpuledger_service::client::socket_path;
 use cpuledger_service::inherited;
@@ -167,11 +168,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
     let books =
         Books::start(seat, keeping, (config.bounds(), config.accounts.own), of_books, signals.waker()?)?;
-    let limits = Limits {
+    let limits = make!(Limits {
         connections: config.limits.connections.min(most_connections),
         connections_of_user: config.limits.connections_per_user,
-        ..Limits::default()
-    };
+    });
     if limits.connections < config.limits.connections {
         log(&format!("serves {} connections at most, as it may have {files} files open", limits.connections));
     }

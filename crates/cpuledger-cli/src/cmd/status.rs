@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use cpuledger::SourceKind;
 use cpuledger::source::kernel_text::{Form, Whole};
 use cpuledger::source::status::{StatusTexts, Wanted};
+use cpuledger_model::make;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 
@@ -74,12 +75,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.pids.is_empty() && !arguments.all {
         return Err(Failure::Usage("give one or more pids, or --all".to_owned()).into());
     }
-    let wanted = Wanted {
+    let wanted = make!(Wanted {
         form: arguments.form,
         whole: if arguments.threads { Whole::Task } else { Whole::Process },
         pids: (!arguments.all).then_some(&arguments.pids[..]),
         is_numbered: arguments.numbered,
-    };
+    });
     let mut texts = StatusTexts::open(arguments.source, &wanted)?;
     let mut out = Vec::with_capacity(CHUNK_BYTES * 2);
     let mut outcome = Ok(());

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use cpuledger::framing::{self, Ancestor, CgroupIds, CgroupNames};
 use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::make;
 use cpuledger_names::ancestors::Ancestors;
 use cpuledger_names::named::Namer;
 use cpuledger_names::watch::Watch;
@@ -121,7 +122,7 @@ fn task_of(frame: &Frame, row: usize) -> Task {
         .into_iter()
         .filter(|(_, number)| number.is_some())
         .fold(FieldSet::EMPTY, |known, (field, _)| known.union(FieldSet::of(&[field])));
-    Task {
+    make!(Task {
         known,
         tid: Tid(tid),
         pid: Pid(tid),
@@ -129,6 +130,5 @@ fn task_of(frame: &Frame, row: usize) -> Task {
         start_time_ns: Boottime::from_ns(start_ns.unwrap_or(0)),
         cgroup_id: unified.unwrap_or(0),
         cgroup_v1_cpu_id: of_cpu.unwrap_or(0),
-        ..Task::default()
-    }
+    })
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Tier};
 
 /// What is kept where nothing is said.
@@ -106,7 +107,7 @@ fn tier(text: &str) -> Option<Tier> {
         None => (text, None),
     };
     let length = time(length).filter(|length| *length <= LONGEST_TIER)?;
-    Some(Tier { length, keep })
+    Some(Tier::new(length, keep))
 }
 
 /// Tiers as they are written, separated by commas.
@@ -134,12 +135,12 @@ pub fn options(tiers: &[Tier], retain: Retain, least_free_bytes: u64) -> Options
     for tier in &mut tiers {
         tier.keep = tier.keep.or(retain.age);
     }
-    Options {
+    make!(Options {
         tiers,
         most_bytes: retain.bytes,
         least_free_bytes: Some(least_free_bytes).filter(|bytes| *bytes > 0),
         ..usual
-    }
+    })
 }
 
 /// Says what they mean, as the rest of a sentence.
@@ -220,7 +221,7 @@ mod tests {
     fn a_tier_is_kept_for_its_own_time_or_that_of_all() {
         let retain = Retain { age: Some(9 * DAY), bytes: None };
         let of = |text: &str| tiers([text]).map(|tiers| options(&tiers, retain, 0).tiers);
-        let tier = |seconds, days| Tier { length: Duration::from_secs(seconds), keep: Some(days * DAY) };
+        let tier = |seconds, days| Tier::new(Duration::from_secs(seconds), Some(days * DAY));
         assert_eq!(of("1m:30d,1s:24h").expect("two"), [tier(60, 30), tier(1, 1)]);
         assert_eq!(of("1m").expect("one"), [tier(60, 9)]);
         assert_eq!(options(&[], retain, 0).tiers, [tier(0, 9)]);

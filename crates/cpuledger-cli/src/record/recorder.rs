@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use cpuledger::framing::{self, Circumstances};
 use cpuledger::{Interval, machine};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_program::output::count_of;
 use cpuledger_recording::{Error, Kind, Options, Writer};
 
@@ -101,7 +102,7 @@ impl Recorder {
     /// Hands an interval over. It never waits: where too many are waiting, this one is missing in the recording.
     pub fn add(&mut self, interval: &Interval, of: &Circumstances<'_>) {
         let mut order = self.done.try_recv().unwrap_or_default();
-        let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
+        let of = make!(Circumstances { boot_id: self.boot_id.as_deref(), ..*of });
         order.frame = match &interval.frame {
             Some(frame) => Arc::clone(frame),
             None => framing::write_shared(interval, &of, std::mem::take(&mut order.frame)),

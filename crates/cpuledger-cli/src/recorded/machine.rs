@@ -14,6 +14,7 @@ use cpuledger::task::{Guard, State, flags};
 use cpuledger::{
     Boottime, Comm, Field, FieldSet, Lived, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid,
 };
+use cpuledger_model::make;
 use cpuledger_names::row::Surroundings;
 use tempfile::TempDir;
 
@@ -86,9 +87,9 @@ impl Machine {
         };
         let processes = rows(&self.snapshot.processes, true);
         let attributed_ns = processes.iter().map(|row| row.usage.cpu_ns).sum();
-        let by = Unattributed { no_slot_ns: 1000, uncovered_cpu_ns: 234, ..Unattributed::default() };
+        let by = make!(Unattributed { no_slot_ns: 1000, uncovered_cpu_ns: 234 });
         let (start_ns, capacity_ns) = (1000 * SECOND, 4 * SECOND);
-        Interval {
+        make!(Interval {
             source,
             start_ns,
             end_ns: start_ns + SECOND,
@@ -108,8 +109,7 @@ impl Machine {
             missed_exits: 6,
             missed_switches: Some(7),
             hidden_cpu_ns: Some(8),
-            ..Interval::default()
-        }
+        })
     }
 }
 
@@ -136,7 +136,7 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
     let number = tid as u64;
     let user = UNKNOWN_USER + tid as u32;
     let millisecond = SECOND / 1000;
-    Task {
+    make!(Task {
         known: FieldSet::ALL.without(OF_ACCOUNTS),
         tid: Tid(tid),
         pid: Pid(pid),
@@ -189,58 +189,57 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
         cgroup_id: number + 100,
         cgroup_v1_cpu_id: number + 200,
         comm: Comm::new(comm.as_bytes()),
-        ..Task::default()
-    }
+    })
 }
 
 /// Of the kernel or of root.
 fn of_root(task: Task) -> Task {
     let [uid, euid, suid, fsuid, gid, egid, sgid, fsgid] = [0; 8];
     let (tty_device, tty_pgid, sid) = (0, -1, task.pid.0);
-    Task { uid, euid, suid, fsuid, gid, egid, sgid, fsgid, tty_device, tty_pgid, sid, ..task }
+    make!(Task { uid, euid, suid, fsuid, gid, egid, sgid, fsgid, tty_device, tty_pgid, sid, ..task })
 }
 
 fn of_kernel(task: Task) -> Task {
     let [vsize_bytes, rss_bytes, shared_bytes, swap_bytes, locked_bytes] = [0; 5];
     let flags = flags::KTHREAD | task.flags;
-    Task { flags, vsize_bytes, rss_bytes, shared_bytes, swap_bytes, locked_bytes, ..of_root(task) }
+    make!(Task { flags, vsize_bytes, rss_bytes, shared_bytes, swap_bytes, locked_bytes, ..of_root(task) })
 }
 
 fn snapshot() -> Snapshot {
     let memory = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
-    let server = Task { threads: 3, ..task(4000, 4000, 1, "server") };
-    let leaderless = Task {
+    let server = make!(Task { threads: 3, ..task(4000, 4000, 1, "server") });
+    let leaderless = make!(Task {
         threads: 2,
         state: State(b'Z'),
         known: FieldSet::ALL.without(OF_ACCOUNTS).without(memory),
         ..task(8000, 8000, 1, "gone")
-    };
+    });
     let known = FieldSet::of(&[Field::Tid, Field::Pid, Field::Ppid, Field::Comm]);
     let processes = vec![
         of_root(task(1, 1, 0, "init")),
         of_kernel(task(2, 2, 0, "kthreadd")),
-        of_kernel(Task { state: State(b'I'), ..task(300, 300, 2, "kworker/u4:1-events") }),
+        of_kernel(make!(Task { state: State(b'I'), ..task(300, 300, 2, "kworker/u4:1-events") })),
         server,
-        Task { sid: 5000, pgid: 5000, ..task(5000, 5000, 1, "ba sh\u{1b}[1m") },
-        Task { state: State(b'R'), ..task(5001, 5001, 5000, "make") },
-        Task { state: State(b'Z'), ..task(5002, 5002, 5001, "sh") },
-        Task {
+        make!(Task { sid: 5000, pgid: 5000, ..task(5000, 5000, 1, "ba sh\u{1b}[1m") }),
+        make!(Task { state: State(b'R'), ..task(5001, 5001, 5000, "make") }),
+        make!(Task { state: State(b'Z'), ..task(5002, 5002, 5001, "sh") }),
+        make!(Task {
             policy: 1,
             rt_priority: 50,
             priority: -51,
             tty_device: 4 << 8 | 7,
             ..task(6000, 6000, 1, "=größe")
-        },
-        Task { known, ..task(PARTLY_KNOWN, PARTLY_KNOWN, 1, "hidden") },
+        }),
+        make!(Task { known, ..task(PARTLY_KNOWN, PARTLY_KNOWN, 1, "hidden") }),
         leaderless,
     ];
     let mut tasks = processes.clone();
     let server_at = tasks.iter().position(|row| row.pid.0 == 4000).expect("it is there");
     let threads =
-        [task(4001, 4000, 1, "worker"), Task { state: State(b'D'), ..task(4002, 4000, 1, "writer") }];
-    tasks.splice(server_at + 1..server_at + 1, threads.map(|row| Task { threads: 3, ..row }));
-    tasks.push(Task { threads: 2, ..task(8001, 8000, 1, "survivor") });
-    Snapshot { processes, tasks, ..Snapshot::default() }
+        [task(4001, 4000, 1, "worker"), make!(Task { state: State(b'D'), ..task(4002, 4000, 1, "writer") })];
+    tasks.splice(server_at + 1..server_at + 1, threads.map(|row| make!(Task { threads: 3, ..row })));
+    tasks.push(make!(Task { threads: 2, ..task(8001, 8000, 1, "survivor") }));
+    make!(Snapshot { processes, tasks })
 }
 
 /// What a source tells of the machine beside what all tell.
@@ -268,7 +267,7 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
     let part = |divisor: u64, is_known: bool| is_known.then_some(self_ns / divisor);
     let inherits = is_process && sees_exits;
     let (threads_ns, children_ns) = (part(3, inherits), part(2, inherits));
-    let growth = Counters {
+    let growth = make!(Counters {
         known: row.known.intersection(Counters::FIELDS),
         user_ns: self_ns / 2,
         system_ns: self_ns / 4,
@@ -277,34 +276,32 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         major_faults: self_ns % 10,
         voluntary_switches: self_ns % 100,
         read_bytes: self_ns % 4096 * 512,
-        // The others did not grow.
-        ..Counters::default()
-    };
+    });
     let is_unseen = row.pid.0 == PARTLY_KNOWN;
     let states = (is_ledger && !is_unseen).then(|| {
         let threads = if is_process { u64::from(row.threads) } else { 1 };
         states(threads * SECOND, self_ns + threads_ns.unwrap_or(0), growth.runqueue_wait_ns)
     });
-    Usage {
+    make!(Usage {
         cpu_ns: self_ns + threads_ns.unwrap_or(0) + children_ns.unwrap_or(0),
         self_ns,
         exited_threads_ns: threads_ns,
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
         exited_children_stolen_ns: children_ns.filter(|_| is_ledger).map(|ns| ns / 50),
-        division: Division {
+        division: make!(Division {
             self_user_ns: part(2, is_ledger),
             exited_threads_user_ns: threads_ns.filter(|_| is_ledger).map(|ns| ns / 3),
             exited_threads_stolen_ns: threads_ns.filter(|_| is_ledger).map(|ns| ns / 200),
             exited_children_user_ns: children_ns.filter(|_| is_ledger).map(|ns| ns / 4),
-        },
+        }),
         states,
         off_at_start: None,
         off_at_end: None,
         accounting_parent: is_ledger.then_some(row.ppid),
         growth,
         is_unseen,
-    }
+    })
 }
 
 /// What a row did in `elapsed_ns`, with this time on a CPU and this time waiting for one; what did not run slept.
@@ -312,7 +309,7 @@ fn states(elapsed_ns: u64, cpu_ns: u64, runqueue_wait_ns: u64) -> States {
     let off_ns = elapsed_ns - cpu_ns - runqueue_wait_ns;
     let part = |divisor: u64| if cpu_ns == 0 { 0 } else { off_ns / divisor };
     let (blocked_ns, stopped_ns, unseen_ns) = (part(3), part(29), part(31));
-    States {
+    make!(States {
         elapsed_ns,
         runqueue_wait_ns,
         blocked_ns,
@@ -320,14 +317,14 @@ fn states(elapsed_ns: u64, cpu_ns: u64, runqueue_wait_ns: u64) -> States {
         sleep_ns: off_ns - blocked_ns - stopped_ns - unseen_ns,
         stopped_ns,
         unseen_ns,
-    }
+    })
 }
 
 fn dead(source: SourceKind) -> Vec<Exited> {
     let exit = |number: i32, comm: &str, ppid| {
         let id = TaskId { tid: Tid(number), start_time_ns: Boottime::from_ns(number as u64 * SECOND) };
         let cpu_ns = number as u64 * 1000;
-        let exit = Exit {
+        let exit = make!(Exit {
             task: id,
             process: id,
             ppid: Pid(ppid),
@@ -339,20 +336,13 @@ fn dead(source: SourceKind) -> Vec<Exited> {
             lifetime_ns: 3 * cpu_ns,
             cgroup_id: None,
             cgroup_v1_cpu_id: None,
-        };
+        });
         let states = Sight::of(source).is_ledger.then(|| states(3 * cpu_ns, cpu_ns, cpu_ns / 7));
         // Of one, not all of its life is known.
-        let lived = states
-            .filter(|_| number != 9002)
-            .map(|_| Lived { cpu_ns: 2 * cpu_ns, states: self::states(5 * cpu_ns, 2 * cpu_ns, cpu_ns / 5) });
-        Exited {
-            exit,
-            cpu_ns,
-            states,
-            lived,
-            accounting_parent: (ppid > 0).then_some(Pid(ppid)),
-            ..Exited::default()
-        }
+        let lived = states.filter(|_| number != 9002).map(|_| {
+            make!(Lived { cpu_ns: 2 * cpu_ns, states: self::states(5 * cpu_ns, 2 * cpu_ns, cpu_ns / 5) })
+        });
+        make!(Exited { exit, cpu_ns, states, lived, accounting_parent: (ppid > 0).then_some(Pid(ppid)) })
     };
     vec![exit(9001, "cc1", 5001), exit(9002, "as", 5001), exit(9003, "cc1", 0), exit(9004, "\"q\"\n", 1)]
 }
@@ -361,14 +351,16 @@ fn dead(source: SourceKind) -> Vec<Exited> {
 fn blocked() -> Vec<Blocked> {
     let id =
         |number: i32| TaskId { tid: Tid(number), start_time_ns: Boottime::from_ns(number as u64 * SECOND) };
-    let blocked = |tid, pid, comm: &str, since_ns: Option<u64>, for_io| Blocked {
-        task: id(tid),
-        process: id(pid),
-        comm: Comm::new(comm.as_bytes()),
-        euid: since_ns.map(|_| 0),
-        since_ns,
-        blocked_for_ns: 123 * SECOND - since_ns.unwrap_or_default(),
-        for_io,
+    let blocked = |tid, pid, comm: &str, since_ns: Option<u64>, for_io| {
+        make!(Blocked {
+            task: id(tid),
+            process: id(pid),
+            comm: Comm::new(comm.as_bytes()),
+            euid: since_ns.map(|_| 0),
+            since_ns,
+            blocked_for_ns: 123 * SECOND - since_ns.unwrap_or_default(),
+            for_io,
+        })
     };
     vec![
         blocked(9100, 9100, "mount.nfs", None, None),

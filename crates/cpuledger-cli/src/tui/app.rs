@@ -11,6 +11,7 @@ use cpuledger::SourceKind;
 use cpuledger::intervals::Wanted;
 use cpuledger::source::service::listens;
 use cpuledger_model::Dimension;
+use cpuledger_model::make;
 use cpuledger_program::colors::Colors;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
@@ -129,7 +130,7 @@ fn feed(
     #[cfg(debug_assertions)]
     super::on_purpose::wait_on_purpose();
     // The feed lists what did not run: it does not walk for every interval.
-    let collector = Collector::of(options, Wanted { has_all: false, ..wanted(options) }, taker)?;
+    let collector = Collector::of(options, make!(Wanted { has_all: false, ..wanted(options) }), taker)?;
     let recorder = arguments.record.as_deref().map(|path| {
         let told = told.clone();
         Recorder::of_shown(path, move |sentence| drop(told.send(Event::Notice(sentence.to_owned()))))

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
 use cpuledger::Interval;
+use cpuledger_model::make;
 use cpuledger_view::key::{Beside, Shown};
 use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
@@ -74,7 +75,7 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
 /// The interval with the rows of the lines alone, in their order.
 fn seen(state: &State, frame: &Frame) -> Interval {
     let from = &frame.interval;
-    let mut seen = Interval {
+    let mut seen = make!(Interval {
         source: from.source,
         is_replayed: from.is_replayed,
         begin: from.begin,
@@ -98,8 +99,7 @@ fn seen(state: &State, frame: &Frame) -> Interval {
         exited: from.exited.as_ref().map(|_| Vec::new()),
         blocked: from.blocked.clone(),
         blocked_tasks: from.blocked_tasks,
-        ..Interval::default()
-    };
+    });
     for entry in &state.listing.entries {
         if let Item::Row(at) = entry.item {
             let rows = match at.kind {

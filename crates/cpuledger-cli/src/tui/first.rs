@@ -31,7 +31,7 @@ fn picture() -> Option<Frame> {
     let deadline_ns = machine::monotonic_ns() + LONGEST_NS;
     // What two files of a process have.
     let fields = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
-    let request = Request { scope: Scope::Processes, fields };
+    let request = Request::new(Scope::Processes, fields);
     let mut snapshot = Snapshot::default();
     let unread = Procfs::open().ok()?.snapshot_until(deadline_ns, &request, &mut snapshot).ok()?;
     let interval = Interval::since_boot(&snapshot, machine::online_cpus());

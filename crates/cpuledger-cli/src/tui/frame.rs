@@ -10,6 +10,7 @@ use cpuledger::TICK_NS;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Row, Usage};
 use cpuledger::{Field, Pid, Snapshot, States, Task, TaskId};
+use cpuledger_model::make;
 use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
@@ -182,7 +183,7 @@ impl Frame {
                 } else {
                     Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen)
                 };
-                Usage { states, ..usage }
+                make!(Usage { states, ..usage })
             }
         }
     }

@@ -77,7 +77,7 @@ impl IdleTaskCache {
     /// # Errors
     /// When nothing can.
     pub fn open(fields: FieldSet) -> Result<IdleTaskCache, cpuledger::Error> {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         Ok(IdleTaskCache::of(open_for_listing(None, &request)?, fields))
     }
 
@@ -139,7 +139,7 @@ impl IdleTaskCache {
         let mut walked = std::mem::take(&mut self.walked);
         // The view may still show the last one.
         let fresh = fresh(&mut walked);
-        self.source.snapshot(&Request { scope: Scope::Tasks, fields: self.fields }, fresh)?;
+        self.source.snapshot(&Request::new(Scope::Tasks, self.fields), fresh)?;
         fresh.processes.sort_unstable_by_key(|row| row.pid);
         fresh.tasks.sort_unstable_by_key(Task::place_key);
         self.processes.begin(fresh.processes.iter().map(|row| row.pid.0));
@@ -176,6 +176,7 @@ mod tests {
     use cpuledger::interval::{Row, Usage};
     use cpuledger::source::{Exits, SourceKind};
     use cpuledger::{Error, Pid, Tid};
+    use cpuledger_model::make;
 
     use super::*;
 
@@ -183,7 +184,7 @@ mod tests {
     struct Fixed(Vec<i32>);
 
     fn row(number: i32) -> Task {
-        Task { known: FieldSet::ALL, pid: Pid(number), tid: Tid(number), ..Task::default() }
+        make!(Task { known: FieldSet::ALL, pid: Pid(number), tid: Tid(number) })
     }
 
     impl Source for Fixed {
@@ -220,10 +221,11 @@ mod tests {
         };
         let died = |numbers: &[i32]| {
             let exited = numbers.iter().map(|&number| super::super::fixture::exited(number, "x", 1));
-            Interval { exited: Some(exited.collect()), ..Interval::default() }
+            make!(Interval { exited: Some(exited.collect()) })
         };
         let mut follow = |numbers: &[i32], interval: &Interval| {
-            let interval = Interval { processes: ran(numbers), tasks: ran(numbers), ..interval.clone() };
+            let interval =
+                make!(Interval { processes: ran(numbers), tasks: ran(numbers), ..interval.clone() });
             cache.follow(&interval).expect("it is fixed");
             listed(&cache.asleep())
         };
@@ -231,7 +233,7 @@ mod tests {
         assert_eq!(follow(&[7], &died(&[])), [1, 2, 3], "2 sleeps again, and 7 is new");
         assert_eq!(follow(&[], &died(&[3])), [1, 2, 7]);
         assert_eq!(follow(&[1], &died(&[7])), [2]);
-        let lost = Interval { unidentified_exits: Some(1), exited: Some(Vec::new()), ..Interval::default() };
+        let lost = make!(Interval { unidentified_exits: Some(1), exited: Some(Vec::new()) });
         assert_eq!(follow(&[1], &lost), [2, 3], "a walk says which tasks live");
     }
 }

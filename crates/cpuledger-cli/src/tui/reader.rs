@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cpuledger::{Comm, Task, TaskId, Tid, clock};
+use cpuledger_model::make;
 use cpuledger_names::detail::Details;
 use cpuledger_names::lookups::Lookups;
 use cpuledger_proc::escape::escaped;
@@ -112,7 +113,7 @@ fn bounded(arguments: &[u8]) -> &[u8] {
 
 /// Those of its process.
 fn arguments(row: &Task) -> Event {
-    let leader = Task { tid: Tid(row.pid.0), ..*row };
+    let leader = make!(Task { tid: Tid(row.pid.0), ..*row });
     let mut details = Details::default();
     let read = clock::boottime();
     details.learn(&leader, false, Lookups::CMDLINE);
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     fn row(pid: i32) -> Task {
-        Task { pid: Pid(pid), tid: Tid(pid), ..Task::default() }
+        make!(Task { pid: Pid(pid), tid: Tid(pid) })
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cpuledger::Interval;
 use cpuledger::source::netlink::{AccountBooks, Netlink, RowsOf};
+use cpuledger_model::make;
 
 use crate::accounts_ns;
 
@@ -58,7 +59,7 @@ impl Cuts {
     }
 
     pub fn cut(&mut self) {
-        let rows = RowsOf { pids: &[], all: self.asks == Asks::All };
+        let rows = make!(RowsOf { pids: &[], all: self.asks == Asks::All });
         self.books.cut(&rows, &mut self.interval).expect("a cut");
         assert!(self.books.asks_for_what_ran(), "{:?}", self.books.take_notices());
         let rows = self.interval.processes.iter().map(|row| (&row.task, &row.usage));

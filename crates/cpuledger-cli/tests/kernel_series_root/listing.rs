@@ -16,7 +16,7 @@ fn a_listing_of_the_kernel_is_that_of_proc_root() {
     let fields =
         FieldSet::of(&[Field::Pid, Field::Tid, Field::Comm, Field::Ppid, Field::Uid, Field::StartTime]);
     for scope in [Scope::Processes, Scope::Tasks] {
-        let request = Request { scope, fields };
+        let request = Request::new(scope, fields);
         let mut source = open_for_listing(None, &request).expect("a source");
         assert_eq!(source.kind(), SourceKind::Netlink, "{scope:?}");
         let (mut told, mut in_files) = (Snapshot::default(), Snapshot::default());

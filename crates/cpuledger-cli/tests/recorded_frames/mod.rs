@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Writer};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -64,7 +65,7 @@ fn tell(table: &mut cpuledger_model::frame::Table, rows: &[Used<'_>], comms: &[u
 
 /// Writes the intervals to a directory.
 pub fn record(path: &Path, frames: impl IntoIterator<Item = Frame>) {
-    let options = Options { host: Some("test-host".into()), ..Options::default() };
+    let options = make!(Options { host: Some("test-host".into()) });
     let mut writer = Writer::open(path, options).expect("a directory");
     for frame in frames {
         writer.append(&frame).expect("room");

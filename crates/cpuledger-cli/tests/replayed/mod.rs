@@ -6,6 +6,7 @@ use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::{Interval, Row, Usage};
 use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_recording::{Options, Writer};
 
 use super::tmux::Terminal;
@@ -15,17 +16,16 @@ const SECOND: u64 = 1_000_000_000;
 const EPOCH: u64 = 1_700_000_040 * SECOND;
 
 fn row(pid: i32, comm: &str, cpu_ms: u64) -> Row {
-    let task = Task {
+    let task = make!(Task {
         known: FieldSet::ALL,
         tid: Tid(pid),
         pid: Pid(pid),
         comm: Comm::new(comm.as_bytes()),
         start_time_ns: Boottime::from_ns(1),
         threads: 1,
-        ..Task::default()
-    };
+    });
     let cpu_ns = cpu_ms * 1_000_000;
-    Row::new(task, Usage { cpu_ns, self_ns: cpu_ns, ..Usage::default() })
+    Row::new(task, make!(Usage { cpu_ns, self_ns: cpu_ns }))
 }
 
 /// A second in which `worker` used ten times as many milliseconds as the second has in its name; a compiler runs in two of them.
@@ -37,7 +37,7 @@ pub fn frame(second: u64) -> Frame {
         _ => {}
     }
     let attributed_ns = rows.iter().map(|row| row.usage.cpu_ns).sum();
-    let interval = Interval {
+    let interval = make!(Interval {
         source: SourceKind::Ledger,
         start_ns: second * SECOND,
         end_ns: (second + 1) * SECOND,
@@ -48,14 +48,12 @@ pub fn frame(second: u64) -> Frame {
         unattributed_ns: Some(0),
         processes: rows,
         exited: Some(Vec::new()),
-        ..Interval::default()
-    };
-    let of = Circumstances {
+    });
+    let of = make!(Circumstances {
         boot_id: Some("one boot"),
         end: Some(Boottime::from_ns((second + 1) * SECOND)),
         end_realtime_ns: Some(EPOCH + (second + 1) * SECOND),
-        ..Circumstances::default()
-    };
+    });
     let mut frame = Frame::new();
     framing::write(&interval, &of, &mut frame);
     frame

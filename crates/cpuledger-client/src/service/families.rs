@@ -107,6 +107,7 @@ impl Families for ListedFamilies<'_> {
 #[cfg(test)]
 mod tests {
     use cpuledger_model::frame::{Column, Wanted};
+    use cpuledger_model::make;
 
     use super::*;
     use crate::families::tests::snapshot_of;
@@ -117,14 +118,13 @@ mod tests {
     use cpuledger_model::task::{TaskId, Tid};
 
     fn row(pid: usize, tid: usize) -> Task {
-        Task {
+        make!(Task {
             known: FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime, Field::Runtime]),
             pid: Pid(pid as i32),
             tid: Tid(tid as i32),
             start_time_ns: Boottime::from_ns(tid as u64),
             runtime_ns: (tid * 7) as u64,
-            ..Task::default()
-        }
+        })
     }
 
     /// What is handed out, part by part.
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn rows_that_cannot_be_read_are_told_at_the_end() {
         let tasks: Vec<Task> = (5..5 + 2 * PART_TASKS).map(|tid| row(5, tid)).collect();
-        let snapshot = Snapshot { processes: vec![row(5, 5)], tasks, ..Snapshot::default() };
+        let snapshot = make!(Snapshot { processes: vec![row(5, 5)], tasks });
         let mut frame = Frame::new();
         write_listing(&snapshot, FieldSet::of(&[Field::Runtime]), &mut frame);
         let in_second_part = PART_TASKS + 7;

@@ -90,7 +90,7 @@ impl ServiceListing {
         };
         let asked = FIELDS.iter().filter(|info| request.fields.contains(info.field));
         let fields = asked.map(|info| info.key.to_owned()).collect();
-        let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
+        let (listing, bytes) = self.client.list(&List::new(scope, fields)).map_err(unusable)?;
         self.shows_all = listing.audience != SELF;
         self.frame.decode_wanted_from(&bytes, wanted).map_err(unusable)?;
         self.bytes = bytes;

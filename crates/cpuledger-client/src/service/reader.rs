@@ -10,6 +10,7 @@ use cpuledger_model::accounts::{Account, Accounts};
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
@@ -535,11 +536,11 @@ fn request(wanted_ns: u64, accounts: Accounts, info: &Info) -> Subscribe {
 /// A question for frames of that length, and for these accounts: it replaces the one before, so each has both.
 fn request_of(interval_ns: u64, accounts: Accounts) -> Subscribe {
     let names = accounts.iter().map(|account| account.name().to_owned());
-    Subscribe {
+    make!(Subscribe {
         interval_ns: Some(i64::try_from(interval_ns).unwrap_or(i64::MAX)),
         audience: None,
         accounts: (!accounts.is_empty()).then(|| names.collect()),
-    }
+    })
 }
 
 /// A service that knows no accounts passes over the question.
@@ -568,17 +569,23 @@ mod tests {
 
     #[test]
     fn whole_frames_make_up_the_wanted_length() {
-        let info = |interval_ns| Info {
-            version: String::new(),
-            boot_id: String::new(),
-            interval_ns,
-            shortest_interval_ns: 100,
-            audiences: Vec::new(),
-            recording: None,
-            unbalanced_intervals: None,
-            accounts: Vec::new(),
-            possible_accounts: Vec::new(),
-            source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
+        let info = |interval_ns| {
+            make!(Info {
+                version: String::new(),
+                boot_id: String::new(),
+                interval_ns,
+                shortest_interval_ns: 100,
+                audiences: Vec::new(),
+                recording: None,
+                unbalanced_intervals: None,
+                accounts: Vec::new(),
+                possible_accounts: Vec::new(),
+                source: make!(SourceFacts {
+                    source: String::new(),
+                    attached_since_ns: None,
+                    unseen: Vec::new()
+                }),
+            })
         };
         let asked =
             |wanted_ns, interval_ns| request(wanted_ns, Accounts::NONE, &info(interval_ns)).interval_ns;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::framing::{CgroupNames, Nameless, write_cgroups};
+use cpuledger_model::make;
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Options, Recording, Step, Writer};
 
@@ -24,25 +25,25 @@ const NAMES: [&[u8]; 7] =
 fn cgroups() -> [CgroupNames; 5] {
     let text = |text: &str| text.as_bytes().to_vec();
     let service = CgroupNames::of_path(b"/system.slice/a.service");
-    let pod = CgroupNames {
+    let pod = make!(CgroupNames {
         container: text("web"),
         container_id: text("6e14"),
         image: text("nginx"),
         pod: text("shop's \"one\""),
         namespace: text("prod"),
         ..CgroupNames::of_path(b"/kubepods.slice/6e14")
-    };
-    let nameless = CgroupNames {
+    });
+    let nameless = make!(CgroupNames {
         container_id: text("dd2a"),
         nameless: Some(Nameless::Denied),
         ..CgroupNames::of_path(b"/machine.slice/x.scope")
-    };
-    let other = CgroupNames {
+    });
+    let other = make!(CgroupNames {
         container_id: text("553b"),
         namespace: text("test"),
         path: text("/kubepods.slice/553b"),
         ..pod.clone()
-    };
+    });
     [service, pod, nameless, CgroupNames::of_path(b"/elsewhere"), other]
 }
 
@@ -151,11 +152,10 @@ pub fn record_span(path: &Path, intervals: std::ops::Range<u64>) {
 }
 
 fn record_in_segments(path: &Path, intervals: std::ops::Range<u64>, length_s: u64) {
-    let options = Options {
+    let options = make!(Options {
         segment_length: std::time::Duration::from_secs(length_s),
         host: Some("web/1".into()),
-        ..Options::default()
-    };
+    });
     let mut writer = Writer::open(path, options).expect("a directory");
     let mut random = Random(20_260_301);
     for nth in intervals {
@@ -247,10 +247,9 @@ pub fn sums_of_units_and_pods(path: &Path) -> [BTreeMap<String, i128>; 2] {
 
 /// Records that number of intervals, merged to tiers of that length.
 pub fn record_tier(path: &Path, intervals: u64, length_s: u64) {
-    let tier = cpuledger_recording::Tier { length: std::time::Duration::from_secs(length_s), keep: None };
-    let mut writer =
-        Writer::open(path, Options { tiers: vec![tier], host: Some("web/1".into()), ..Options::default() })
-            .expect("a directory");
+    let tier = cpuledger_recording::Tier::new(std::time::Duration::from_secs(length_s), None);
+    let mut writer = Writer::open(path, make!(Options { tiers: vec![tier], host: Some("web/1".into()) }))
+        .expect("a directory");
     let mut random = Random(20_260_301);
     for nth in 0..intervals {
         writer.append(&frame(&mut random, nth)).expect("room");

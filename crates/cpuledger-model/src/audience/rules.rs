@@ -12,9 +12,7 @@ use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet, GUARDED};
 use crate::framing::Circumstances;
-use crate::interval::{
-    Blocked, Division, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage,
-};
+use crate::interval::{Blocked, Division, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 

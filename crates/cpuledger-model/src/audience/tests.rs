@@ -7,9 +7,7 @@ use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::frame::{Column, Frame, Section};
 use crate::framing::{self, Circumstances};
-use crate::interval::{
-    Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage,
-};
+use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Tid};
 

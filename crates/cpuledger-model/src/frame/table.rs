@@ -99,6 +99,7 @@ impl SignedCells<'_> {
 
 /// The numbers of a column, for a copy of all rows: see [`Table::numbers`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Numbers<'a> {
     /// All rows have this one; `None`: it is absent in all.
     Same(Option<i64>),

@@ -11,6 +11,7 @@ pub use crate::pairs::CgroupIds;
 
 /// The unit of a row of processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowUnit {
     /// The numbers of its cgroup.
     pub cgroup: CgroupIds,
@@ -24,6 +25,7 @@ pub struct RowUnit {
 
 /// A living process without a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ancestor {
     /// Which.
     pub pid: Pid,

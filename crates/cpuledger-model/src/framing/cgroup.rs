@@ -6,6 +6,7 @@ use cpuledger_proc::task::containers::{claimed_id, containers, is_of_user};
 
 /// Path and names of a cgroup; a name is empty where it has none or it is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CgroupNames {
     /// The path in the hierarchy that CPU time is divided by.
     pub path: Vec<u8>,
@@ -82,6 +83,7 @@ impl CgroupNames {
 /// Why a container has no name. The numbers are those of frames, and never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Nameless {
     /// No runtime that is known here has left anything of it on disk.
     NoState = 1,

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why a frame is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FrameError {
     /// A number that no such member can have.
     OutOfRange {

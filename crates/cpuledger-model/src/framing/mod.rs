@@ -34,6 +34,7 @@ pub use rows::Rows;
 
 /// What a frame says of its interval that the interval does not know itself.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Circumstances<'a> {
     /// Identifier of the boot.
     pub boot_id: Option<&'a str>,

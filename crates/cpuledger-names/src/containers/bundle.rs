@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use cpuledger_model::framing::CgroupNames;
+use cpuledger_model::make;
 use serde::Deserialize;
 
 /// The members of a bundle that say whose it is.
@@ -30,7 +31,7 @@ impl Bundle {
     pub(super) fn names(&self) -> CgroupNames {
         let first = |keys: &[&str]| self.first(keys);
         let kind = first(&["io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"]);
-        let mut names = CgroupNames {
+        let mut names = make!(CgroupNames {
             container: first(&[
                 "io.kubernetes.cri.container-name",
                 "io.kubernetes.container.name",
@@ -48,8 +49,7 @@ impl Bundle {
                 "io.kubernetes.pod.namespace",
                 "io.kubernetes.cri-o.Namespace",
             ]),
-            ..CgroupNames::default()
-        };
+        });
         // CRI-O calls it POD, and containerd gives it no name.
         if kind == b"sandbox" && !names.pod.is_empty() {
             names.container = CgroupNames::SANDBOX.to_vec();

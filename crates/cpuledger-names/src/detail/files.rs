@@ -36,6 +36,7 @@ pub const FILES: Lookups = Lookups::STATUS
 /// A namespace that a task is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // named like the files
+#[non_exhaustive]
 pub enum Namespace {
     Cgroup,
     Ipc,
@@ -171,12 +172,13 @@ fn count_entries(directory: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Pid, Tid};
 
     #[test]
     fn only_what_is_wanted_is_read_and_only_once() {
         let pid = std::process::id() as i32;
-        let row = Task { pid: Pid(pid), tid: Tid(pid), ..Task::default() };
+        let row = make!(Task { pid: Pid(pid), tid: Tid(pid) });
         let mut files = Files::default();
         files.learn("", &row, false, Lookups::STATUS.union(Lookups::NAMESPACES));
         assert!(files.status.is_some() && files.namespace(Namespace::Uts).is_some());

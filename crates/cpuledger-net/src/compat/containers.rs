@@ -120,6 +120,7 @@ fn id(path: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
 
     #[test]
     fn a_cgroup_within_a_container_is_of_the_container() {
@@ -130,18 +131,17 @@ mod tests {
 
     #[test]
     fn labels_are_those_of_cadvisor() {
-        let names = CgroupNames {
+        let names = make!(CgroupNames {
             container: b"web".to_vec(),
             container_id: vec![b'a'; 64],
             image: b"nginx:1".to_vec(),
-            ..CgroupNames::default()
-        };
+        });
         let of_docker = Labels::of(&names);
         assert_eq!((&*of_docker.name, &*of_docker.container, &*of_docker.image), ("web", "", "nginx:1"));
-        let in_pod = CgroupNames { pod: b"shop".to_vec(), namespace: b"prod".to_vec(), ..names };
+        let in_pod = make!(CgroupNames { pod: b"shop".to_vec(), namespace: b"prod".to_vec(), ..names });
         let of_pod = Labels::of(&in_pod);
         assert_eq!((of_pod.name.len(), &*of_pod.container, &*of_pod.pod), (64, "web", "shop"));
-        let sandbox = CgroupNames { container: CgroupNames::SANDBOX.to_vec(), ..in_pod };
+        let sandbox = make!(CgroupNames { container: CgroupNames::SANDBOX.to_vec(), ..in_pod });
         assert_eq!(Labels::of(&sandbox).container, "");
     }
 }

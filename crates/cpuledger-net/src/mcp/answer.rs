@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use cpuledger_model::make;
 use cpuledger_proc::escape::escaped;
 use cpuledger_program::when::{FORMS, written_exactly};
 use cpuledger_report::{Amounts, Dimension, Name, Report, Row};
@@ -192,7 +193,7 @@ fn build(found: &Read, command: &str, top: usize) -> anyhow::Result<Value> {
     for row in &report.rows {
         if let Some(name) = path(row) {
             // What is below has rows of its own.
-            by_name.entry(name).or_default().add(&Amounts { inherited_ns: 0, ..row.amounts });
+            by_name.entry(name).or_default().add(&make!(Amounts { inherited_ns: 0, ..row.amounts }));
         }
     }
     ensure!(

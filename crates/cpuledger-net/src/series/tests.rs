@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use cpuledger_model::make;
 use cpuledger_report::Amounts;
 use proptest::prelude::*;
 
@@ -13,7 +14,7 @@ fn named(number: u64) -> Name {
 }
 
 fn used(ns: u64) -> Amounts {
-    Amounts { self_ns: ns, ..Amounts::default() }
+    make!(Amounts { self_ns: ns })
 }
 
 /// What a scraper sees: values by labels, the rest under no label.

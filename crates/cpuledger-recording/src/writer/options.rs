@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// Frames of one length, and for how long they are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tier {
     /// Shorter frames are merged to this length; 0: frames as they come.
     pub length: Duration,
@@ -20,6 +21,7 @@ impl Tier {
 
 /// How a recording is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The tiers. Each has a directory of its own.
     pub tiers: Vec<Tier>,

@@ -38,6 +38,7 @@ pub enum Next {
 
 /// Which frame was copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Frame {
     /// Its number.
     pub sequence: u64,

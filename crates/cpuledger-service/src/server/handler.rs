@@ -11,6 +11,7 @@ use crate::varlink::{LedgerRequest, Refusal, Reply};
 
 /// A reply, with the descriptors beside it and the frame behind it.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Answer {
     /// The reply.
     pub reply: Reply,
@@ -34,6 +35,7 @@ impl Answer {
 
 /// How calls gather before a turn: until none has come for a while.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Gathering {
     /// They do if at least that number is there already.
     pub least: usize,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of a server. What goes beyond one is closed, and no other connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Maximum number of connections.
     pub connections: usize,

@@ -15,6 +15,7 @@ pub const FOREIGN: u32 = u32::MAX;
 
 /// The process at the other end of a connection, as the kernel knew it when it connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Peer {
     /// The number of the connection, which no other one ever has.
     pub connection: u64,

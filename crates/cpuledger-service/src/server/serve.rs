@@ -37,6 +37,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why the loop has come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// The deadline is over.
     Deadline,

@@ -43,6 +43,7 @@ pub enum LedgerRequest {
 
 /// The parameters of `Subscribe`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Subscribe {
     /// The longest interval that suits the caller; none: that of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +58,7 @@ pub struct Subscribe {
 
 /// What `Subscribe` answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Subscription {
     /// The index of the descriptor of the ring.
     pub ring: usize,
@@ -85,6 +87,7 @@ pub enum Scope {
 
 /// The parameters of `List`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct List {
     /// Which tasks.
     pub scope: Scope,
@@ -101,6 +104,7 @@ impl List {
 
 /// What `List` answers. The bytes of the frame follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Listing {
     /// The length of the frame in bytes.
     pub length: u64,
@@ -110,6 +114,7 @@ pub struct Listing {
 
 /// What `Info` answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Info {
     /// The version of cpuledger.
     pub version: String,
@@ -139,6 +144,7 @@ pub struct Info {
 
 /// Where the figures come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SourceFacts {
     /// The name of the source.
     pub source: String,
@@ -151,6 +157,7 @@ pub struct SourceFacts {
 
 /// What `Describe` answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Description {
     /// The fields that a row may have.
     pub fields: Vec<Described>,
@@ -158,6 +165,7 @@ pub struct Description {
 
 /// A field of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Described {
     /// Its name in frames, JSON and CSV.
     pub key: String,

@@ -36,6 +36,7 @@ pub enum Fault {
 
 /// A call of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Call {
     /// The interface, a dot, the method.
     pub method: String,
@@ -55,6 +56,7 @@ pub struct Call {
 
 /// A reply, or an error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Reply {
     /// What the method returns, or what the error says, by name.
     #[serde(default, deserialize_with = "named_once")]

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cpuledger_model::make;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Ring, Size, VERSION};
 use cpuledger_service::server::{Answer, Ended, Handler, Limits, Peer, Server, listen};
@@ -42,7 +43,7 @@ impl Handler for Made {
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
         match request {
             LedgerRequest::Info => Answer::new(
-                &Info {
+                &make!(Info {
                     version: "0.0.0".into(),
                     boot_id: "none".into(),
                     interval_ns: 1_000_000_000,
@@ -52,12 +53,12 @@ impl Handler for Made {
                     accounts: Vec::new(),
                     possible_accounts: Vec::new(),
                     audiences: vec![format!("{} {} {}", peer.pid, peer.uid, peer.gid)],
-                    source: SourceFacts {
+                    source: make!(SourceFacts {
                         source: "none".into(),
                         attached_since_ns: None,
                         unseen: Vec::new(),
-                    },
-                },
+                    }),
+                }),
                 Vec::new(),
             ),
             LedgerRequest::Subscribe(wanted) => {
@@ -68,17 +69,18 @@ impl Handler for Made {
                 self.ring.publish(b"a frame").expect("it fits");
                 let audience = wanted.audience.unwrap_or_else(|| "all".into());
                 let accounts = Vec::new();
-                let subscription = Subscription { ring: 0, layout: VERSION, audience, interval_ns, accounts };
+                let subscription =
+                    make!(Subscription { ring: 0, layout: VERSION, audience, interval_ns, accounts });
                 Answer::new(&subscription, vec![Arc::clone(&self.fd)])
             }
             LedgerRequest::List(wanted) => {
                 let frame = wanted.fields.join(" ").repeat(1000).into_bytes();
-                let listing = Listing { length: frame.len() as u64, audience: "all".into() };
-                Ok(Answer { frame: Some(Arc::new(frame)), ..Answer::new(&listing, Vec::new())? })
+                let listing = make!(Listing { length: frame.len() as u64, audience: "all".into() });
+                Ok(make!(Answer { frame: Some(Arc::new(frame)), ..Answer::new(&listing, Vec::new())? }))
             }
             LedgerRequest::Describe => {
-                let field = Described { key: "pid".into(), unit: "id".into(), help: "x".repeat(4000) };
-                Answer::new(&Description { fields: vec![field] }, Vec::new())
+                let field = make!(Described { key: "pid".into(), unit: "id".into(), help: "x".repeat(4000) });
+                Answer::new(&make!(Description { fields: vec![field] }), Vec::new())
             }
         }
     }
@@ -92,12 +94,7 @@ pub fn play_service() {
     }
     let call_ms = std::env::var(CALL_MS).expect("it is told").parse().expect("a number");
     let call_time = Duration::from_millis(call_ms);
-    let limits = Limits {
-        call_time,
-        reply_time: call_time,
-        connections_of_user: CONNECTIONS_OF_USER,
-        ..Limits::default()
-    };
+    let limits = make!(Limits { call_time, reply_time: call_time, connections_of_user: CONNECTIONS_OF_USER });
     let (listener, _file) = listen(Path::new(&path)).expect("a socket");
     let mut server = Server::new(listener, "0.0.0", limits).expect("a server");
     server.watch(std::io::stdin()).expect("standard input is a pipe");

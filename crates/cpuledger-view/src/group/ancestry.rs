@@ -84,17 +84,18 @@ mod tests {
     use super::*;
     use cpuledger_model::field::FieldSet;
     use cpuledger_model::interval::Usage;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Comm, Task, Tid};
 
     fn row(pid: i32, ppid: i32, comm: &[u8], heir: Option<i32>) -> Row {
         let (tid, pid, ppid, comm) = (Tid(pid), Pid(pid), Pid(ppid), Comm::new(comm));
-        let task = Task { known: FieldSet::ALL, tid, pid, ppid, comm, ..Task::default() };
-        Row::new(task, Usage { accounting_parent: heir.map(Pid), ..Usage::default() })
+        let task = make!(Task { known: FieldSet::ALL, tid, pid, ppid, comm });
+        Row::new(task, make!(Usage { accounting_parent: heir.map(Pid) }))
     }
 
     #[test]
     fn a_path_leads_by_the_heirs_to_the_topmost_that_is_known() {
-        let sleeps = Ancestor { pid: Pid(2), ppid: Pid(1), comm: b"make".to_vec(), ..Ancestor::default() };
+        let sleeps = make!(Ancestor { pid: Pid(2), ppid: Pid(1), comm: b"make".to_vec() });
         let rows = [row(3, 9, b"s h", Some(2)), row(4, 3, b"cc1", None), row(5, 5, b"odd", None)];
         let ancestry = Ancestry::of(&rows, |pid| (pid == Pid(2)).then(|| sleeps.clone()));
         let label = |pid| ancestry.path(Pid(pid)).label().to_owned();

@@ -56,12 +56,13 @@ pub fn append_capacity(text: &mut Vec<u8>, interval: &Interval) {
 #[cfg(test)]
 mod tests {
     use cpuledger_model::SourceKind;
+    use cpuledger_model::make;
 
     use super::*;
 
     fn interval(length_ns: u64, attributed_ns: u64, unattributed_ns: u64) -> Interval {
         let capacity_ns = 2 * length_ns;
-        Interval {
+        make!(Interval {
             source: SourceKind::Ledger,
             end_ns: length_ns,
             online_cpus: 2,
@@ -69,8 +70,7 @@ mod tests {
             attributed_ns,
             idle_ns: Some(capacity_ns - attributed_ns - unattributed_ns),
             unattributed_ns: Some(unattributed_ns),
-            ..Interval::default()
-        }
+        })
     }
 
     #[test]

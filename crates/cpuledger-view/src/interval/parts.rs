@@ -31,30 +31,30 @@ pub(super) fn percents(usage: &Usage, length_ns: u64) -> [Option<u64>; 10] {
 #[cfg(test)]
 mod tests {
     use cpuledger_model::interval::Division;
+    use cpuledger_model::make;
 
     use super::*;
 
     #[test]
     fn the_nine_add_up_as_printed() {
-        let usage = Usage {
+        let usage = make!(Usage {
             cpu_ns: 10,
             self_ns: 4,
             exited_threads_ns: Some(3),
             exited_children_ns: Some(3),
             stolen_ns: Some(2),
             exited_children_stolen_ns: Some(1),
-            division: Division {
+            division: make!(Division {
                 self_user_ns: Some(2),
                 exited_threads_user_ns: Some(1),
                 exited_threads_stolen_ns: Some(1),
                 exited_children_user_ns: Some(1),
-            },
-            ..Usage::default()
-        };
+            }),
+        });
         let told = percents(&usage, 7_000).map(|percent| percent.expect("all are known"));
         assert_eq!(told[..9].iter().sum::<u64>(), told[9]);
         assert_eq!(told, [3, 2, 2, 2, 1, 1, 1, 1, 1, 14]);
-        let unknown = Usage { exited_children_stolen_ns: None, ..usage };
+        let unknown = make!(Usage { exited_children_stolen_ns: None, ..usage });
         assert_eq!(percents(&unknown, 7_000)[2..7], [Some(1), None, None, None, Some(1)]);
     }
 }

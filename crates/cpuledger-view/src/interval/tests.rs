@@ -6,6 +6,7 @@ use cpuledger_model::Boottime;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Exited, Unattributed, Usage};
+use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 use cpuledger_names::disks::Disks;
@@ -17,7 +18,7 @@ fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
 }
 
 fn row(vsize_bytes: u64) -> Task {
-    Task {
+    make!(Task {
         known: FieldSet::ALL,
         tid: Tid(7),
         pid: Pid(7),
@@ -25,13 +26,12 @@ fn row(vsize_bytes: u64) -> Task {
         vsize_bytes,
         runtime_ns: 61_230_000_000,
         comm: Comm::new(b"a\x1b[2J"),
-        ..Task::default()
-    }
+    })
 }
 
 fn exited(comm: &str, cpu_ns: u64) -> Exited {
     let id = TaskId { tid: Tid(9), start_time_ns: Boottime::from_ns(1) };
-    let exit = Exit {
+    let exit = make!(Exit {
         task: id,
         process: id,
         ppid: Pid(1),
@@ -43,14 +43,14 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
         lifetime_ns: cpu_ns,
         cgroup_id: None,
         cgroup_v1_cpu_id: None,
-    };
-    Exited { exit, cpu_ns, ..Exited::default() }
+    });
+    make!(Exited { exit, cpu_ns })
 }
 
 /// One process and the given dead, on a page of that width.
 fn page(width: usize, dead: Vec<Exited>) -> String {
-    let used = |cpu_ns| Row::new(row(5 << 30), Usage { cpu_ns, ..Usage::default() });
-    let interval = Interval {
+    let used = |cpu_ns| Row::new(row(5 << 30), make!(Usage { cpu_ns }));
+    let interval = make!(Interval {
         source: SourceKind::Walk,
         start_ns: 1_000_000_000,
         end_ns: 2_000_000_000,
@@ -59,8 +59,7 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
         attributed_ns: 1_732_200_000,
         processes: vec![used(500_000_000), used(1_232_200_000)],
         exited: Some(dead),
-        ..Interval::default()
-    };
+    });
     page_of(&interval, width)
 }
 
@@ -118,7 +117,7 @@ fn who_made_whom_wait_is_a_table_with_both_sums() {
             text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
         text.split_once("\n\n").expect("a head comes first").1.to_owned()
     };
-    let interval = Interval { pairs: Some(pairs), ..Interval::default() };
+    let interval = make!(Interval { pairs: Some(pairs) });
     assert_eq!(
         page_of(&interval, 120),
         "\
@@ -141,7 +140,7 @@ web.service made backup.service wait 5.0 ms
         page_of(&interval, 60).lines().next(),
         Some("MADE WAIT (ms)                  (2 more)           TOTAL")
     );
-    let nothing = Interval { pairs: Some(WaitPairs::default()), ..Interval::default() };
+    let nothing = make!(Interval { pairs: Some(WaitPairs::default()) });
     assert_eq!(page_of(&nothing, 80), "Nobody waited for a CPU\n");
     assert!(page_of(&Interval::default(), 80).starts_with("No account of pairs was kept"));
 }
@@ -179,7 +178,7 @@ nvme0n1              1000    3.9M      250.0      200  800.0K       50.0        
 In no row of a process: 0B read, 20.0K written
 "
     );
-    let sums = Interval { disks: None, ..interval };
+    let sums = make!(Interval { disks: None, ..interval });
     assert_eq!(
         page_of(&sums),
         "\
@@ -189,7 +188,7 @@ In no row of a process: 0B read, 20.0K written
 The service and recordings have the sum of all disks: `top --source ledger` shows each disk of this machine
 "
     );
-    let quiet = Interval { disks: Some(cpuledger_model::disk::Disks::default()), ..Interval::default() };
+    let quiet = make!(Interval { disks: Some(cpuledger_model::disk::Disks::default()) });
     assert_eq!(page_of(&quiet), "No disk has ended a request\n");
     assert!(page_of(&Interval::default()).starts_with("No account of disks was kept"));
 }
@@ -221,14 +220,14 @@ fn times_and_shares_are_those_of_top() {
 
 #[test]
 fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
-    let tasks = b"STZRtXDI".map(|state| Task { state: State(state), ..row(0) });
+    let tasks = b"STZRtXDI".map(|state| make!(Task { state: State(state), ..row(0) }));
     let row_of = |task| Row::new(task, Usage::default());
-    let interval = Interval { processes: vec![row_of(row(0)); 2], ..Interval::default() };
-    let interval = Interval { source: SourceKind::Walk, ..interval };
+    let interval = make!(Interval { processes: vec![row_of(row(0)); 2] });
+    let interval = make!(Interval { source: SourceKind::Walk, ..interval });
     let main = page_of(&interval, 512);
     assert!(main.contains("\nMain threads: 2 total, 2 running, 0 sleeping, 0 stopped, 0 zombie\n"), "{main}");
-    let listed = Interval { listed_tasks: Some(TaskCounts::of(&tasks)), ..interval.clone() };
-    let with_rows = Interval { tasks: tasks.map(row_of).to_vec(), ..interval };
+    let listed = make!(Interval { listed_tasks: Some(TaskCounts::of(&tasks)), ..interval.clone() });
+    let with_rows = make!(Interval { tasks: tasks.map(row_of).to_vec(), ..interval });
     for interval in [listed, with_rows] {
         let text = page_of(&interval, 512);
         assert!(text.contains("\nTasks: 8 total, 1 running, 3 sleeping, 2 stopped, 2 zombie\n"), "{text}");
@@ -237,8 +236,8 @@ fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
 
 #[test]
 fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_has() {
-    let by = Unattributed { uncovered_cpu_ns: 300, not_attached_ns: 7, ..Unattributed::default() };
-    let interval = Interval {
+    let by = make!(Unattributed { uncovered_cpu_ns: 300, not_attached_ns: 7 });
+    let interval = make!(Interval {
         source: SourceKind::Ledger,
         end_ns: 1_000_000_000,
         online_cpus: 2,
@@ -246,8 +245,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         idle_ns: Some(1_500_000_000 - by.total_ns()),
         unattributed_ns: Some(by.total_ns()),
         unattributed_by: by,
-        ..Interval::default()
-    };
+    });
     let balance = |interval: &Interval| text_of(|text| Writer::default().append_balance(text, interval));
     let told = balance(&interval);
     assert!(
@@ -261,7 +259,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
         "{losses}"
     );
-    let wrong = Interval { capacity_ns: 1_500_000_001, ..interval.clone() };
+    let wrong = make!(Interval { capacity_ns: 1_500_000_001, ..interval.clone() });
     let losses = text_of(|text| assert_eq!(Writer::default().append_losses(text, &wrong), 3));
     assert!(
         losses.starts_with(
@@ -269,7 +267,8 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         ),
         "{losses}"
     );
-    let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };
+    let none =
+        make!(Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval });
     assert!(
         balance(&none).ends_with(" unattributed 0.000% of 200%; unattributed 307 ns"),
         "{}",

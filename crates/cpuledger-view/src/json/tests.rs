@@ -5,7 +5,7 @@ use crate::key::MoreKeys;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::interval::Unattributed;
 use cpuledger_model::task::{Comm, Pid, TaskId, Tid};
-use cpuledger_model::{Lived, SourceKind, States};
+use cpuledger_model::{Lived, SourceKind, States, make};
 
 #[test]
 fn any_name_is_a_valid_string() {
@@ -48,7 +48,7 @@ fn printed() -> serde_json::Value {
 }
 
 fn exited(id: TaskId, cpu_ns: u64) -> Exited {
-    let exit = Exit {
+    let exit = make!(Exit {
         task: id,
         process: id,
         ppid: Pid(1),
@@ -60,24 +60,24 @@ fn exited(id: TaskId, cpu_ns: u64) -> Exited {
         lifetime_ns: 1,
         cgroup_id: None,
         cgroup_v1_cpu_id: None,
-    };
-    Exited { exit, cpu_ns, accounting_parent: Some(Pid(7)), ..Exited::default() }
+    });
+    make!(Exited { exit, cpu_ns, accounting_parent: Some(Pid(7)) })
 }
 
 fn printed_from(source: SourceKind) -> serde_json::Value {
     let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
-    let interval = Interval {
+    let interval = make!(Interval {
         source,
         missed_exits: 3,
         missed_switches: Some(4),
         hidden_cpu_ns: Some(5),
         waits: WaitTotals::NOTHING,
         pairs: Some(crate::pairs::tests::example().0),
-        disks: Some(Disks { devices: vec![Disk::default()], ..Disks::default() }),
+        disks: Some(make!(Disks { devices: vec![Disk::default()] })),
         processes: vec![Row::default()],
         tasks: vec![Row::default()],
         exited: Some(vec![exited(id, 1)]),
-        blocked: Some(vec![Blocked {
+        blocked: Some(vec![make!(Blocked {
             task: id,
             process: id,
             comm: Comm::new(b"dd"),
@@ -85,10 +85,9 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
             since_ns: None,
             blocked_for_ns: 5,
             for_io: Some(true),
-        }]),
+        })]),
         blocked_tasks: 1,
-        ..Interval::default()
-    };
+    });
     let shown = Shown {
         interval: &interval,
         processes: &[0],
@@ -107,7 +106,7 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
 /// Who made whom wait, by unit.
 fn printed_pairs() -> serde_json::Value {
     let (pairs, named) = crate::pairs::tests::example();
-    let interval = Interval { pairs: Some(pairs), ..Interval::default() };
+    let interval = make!(Interval { pairs: Some(pairs) });
     let shown = Shown { named: Some(&named), ..Shown::without_rows(&interval) };
     let mut line = Vec::new();
     append_pairs(&mut line, &shown, Dimension::Unit);
@@ -135,7 +134,7 @@ fn printed_devices() -> [serde_json::Value; 2] {
         serde_json::from_slice(&line).expect("valid JSON")
     };
     let each = print(&interval);
-    let sum = print(&Interval { disks: None, ..interval });
+    let sum = print(&make!(Interval { disks: None, ..interval }));
     assert_eq!(print(&Interval::default())["devices"], serde_json::Value::Null);
     [each, sum]
 }
@@ -177,13 +176,12 @@ fn printed_groups() -> serde_json::Value {
 
 #[test]
 fn more_keys_are_told_where_they_are_asked_for() {
-    let interval = Interval {
+    let interval = make!(Interval {
         processes: vec![Row::new(
-            Task { known: cpuledger_model::field::FieldSet::ALL, euid: 7, ..Task::default() },
+            make!(Task { known: cpuledger_model::field::FieldSet::ALL, euid: 7 }),
             cpuledger_model::interval::Usage::default(),
         )],
-        ..Interval::default()
-    };
+    });
     let keys = MoreKeys { realtime: true, host: true, user: true, cgroup: true };
     let realtime_ns = Some([1_700_000_000_000_000_001, 1_700_000_001_500_000_000]);
     let beside = Beside { keys, realtime_ns, host: Some(b"vm\x01"), users: None };
@@ -236,7 +234,7 @@ fn what_was_lost_is_null_where_it_cannot_be() {
 #[test]
 fn what_the_dead_did_is_told_and_adds_up() {
     assert!(printed()["exited"][0]["elapsed_ns"].is_null());
-    let states = States {
+    let states = make!(States {
         runqueue_wait_ns: 1,
         blocked_ns: 20,
         io_wait_ns: 7,
@@ -244,10 +242,10 @@ fn what_the_dead_did_is_told_and_adds_up() {
         stopped_ns: 4000,
         unseen_ns: 50_000,
         elapsed_ns: 654_321,
-    };
+    });
     let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
-    let lived = Lived { cpu_ns: 600_000, states };
-    let exited = Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) };
+    let lived = make!(Lived { cpu_ns: 600_000, states });
+    let exited = make!(Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) });
     let mut line = Vec::new();
     let interval = Interval::default();
     let shown = Shown::without_rows(&interval);
@@ -265,9 +263,13 @@ fn what_the_dead_did_is_told_and_adds_up() {
 
 #[test]
 fn every_reason_is_in_the_document_and_adds_to_the_sum() {
-    let by =
-        Unattributed { no_slot_ns: 1, forgotten_task_ns: 20, uncovered_cpu_ns: 300, not_attached_ns: 4000 };
-    let interval = Interval { unattributed_by: by, unattributed_ns: Some(4321), ..Interval::default() };
+    let by = make!(Unattributed {
+        no_slot_ns: 1,
+        forgotten_task_ns: 20,
+        uncovered_cpu_ns: 300,
+        not_attached_ns: 4000
+    });
+    let interval = make!(Interval { unattributed_by: by, unattributed_ns: Some(4321) });
     let mut line = b"{".to_vec();
     append_unattributed_by(&mut line, &interval);
     close(&mut line, b'}');

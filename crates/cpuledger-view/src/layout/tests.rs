@@ -1,9 +1,10 @@
 use super::*;
+use cpuledger_model::make;
 use cpuledger_model::task::{Comm, State, Task};
 use cpuledger_names::row::Surroundings;
 
 fn task() -> Task {
-    Task { known: FieldSet::ALL, state: State(b'S'), comm: Comm::new(b"worker"), ..Task::default() }
+    make!(Task { known: FieldSet::ALL, state: State(b'S'), comm: Comm::new(b"worker") })
 }
 
 /// The header and the line of `task` with these columns, each `name` or `name:width`.
@@ -20,13 +21,13 @@ fn lines(task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String;
     let around = Surroundings::now();
     let (mut header, mut line) = (Vec::new(), Vec::new());
     layout.write_header(&mut header);
-    layout.write_line(&Line::from(Row { task, around: &around }), &mut line);
+    layout.write_line(&Line::from(Row::new(task, &around)), &mut line);
     [header, line].map(|text| String::from_utf8(text).expect("escaped"))
 }
 
 #[test]
 fn cuts_fall_between_characters_and_count_places() {
-    let name = |text: &str| Task { comm: Comm::new(text.as_bytes()), ..task() };
+    let name = |text: &str| make!(Task { comm: Comm::new(text.as_bytes()), ..task() });
     assert_eq!(lines(&name("日本語"), &["comm:5", "s"], None)[1], "日本  S\n");
     assert_eq!(lines(&name("größer"), &["comm:4", "s"], None)[1], "größ S\n");
 }

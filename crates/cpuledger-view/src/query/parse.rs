@@ -10,6 +10,7 @@ use crate::key::{Key, PROCESS_KEYS};
 use crate::near::did_you_mean;
 use cpuledger_model::field::{Field, Unit, Value};
 use cpuledger_model::interval::{Row, Usage};
+use cpuledger_model::make;
 use cpuledger_model::task::Task;
 use cpuledger_names::named::NameKey;
 
@@ -335,7 +336,7 @@ fn is_text(what: What) -> bool {
         What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => false,
         // The kind of a value is the same for every row.
         What::Key(key) => {
-            let task = Task { known: cpuledger_model::field::FieldSet::ALL, ..Task::default() };
+            let task = make!(Task { known: cpuledger_model::field::FieldSet::ALL });
             matches!(key.value(&Row::new(task, Usage::default())), Value::Bytes(_))
         }
     }

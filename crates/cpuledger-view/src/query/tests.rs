@@ -5,17 +5,17 @@ use cpuledger_model::States;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::{Row, Usage};
+use cpuledger_model::make;
 use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
 use cpuledger_names::names::Names;
 
 fn matches_row(query: &str, task: &Task, arguments: Option<&[u8]>) -> bool {
-    let usage = Usage {
+    let usage = make!(Usage {
         cpu_ns: 500_000_000,
         self_ns: 100_000_000,
         exited_children_ns: Some(400_000_000),
         growth: Counters::of(task),
-        ..Usage::default()
-    };
+    });
     let mut users = Names::of_users();
     users.learn(0);
     let subject = Subject {
@@ -30,7 +30,7 @@ fn matches_row(query: &str, task: &Task, arguments: Option<&[u8]>) -> bool {
 }
 
 fn matches(query: &str) -> bool {
-    let row = Task {
+    let row = make!(Task {
         known: FieldSet::ALL,
         pid: Pid(77),
         tid: Tid(77),
@@ -38,14 +38,13 @@ fn matches(query: &str) -> bool {
         rss_bytes: 100 << 20,
         user_ns: 5_000_000,
         comm: Comm::new(b"java (main)"),
-        ..Task::default()
-    };
+    });
     matches_row(query, &row, Some(b"/usr/bin/java -Xmx1g"))
 }
 
 #[test]
 fn what_is_asked_of_amounts_may_hold_for_others() {
-    let row = Task { known: FieldSet::ALL, pid: Pid(77), comm: Comm::new(b"java"), ..Task::default() };
+    let row = make!(Task { known: FieldSet::ALL, pid: Pid(77), comm: Comm::new(b"java") });
     let row = Row::new(row, Usage::default());
     let users = Names::of_users();
     let subject = Subject {
@@ -114,7 +113,7 @@ fn conditions_hold_or_do_not() {
 
 #[test]
 fn a_condition_on_an_unknown_value_is_false() {
-    let row = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..Task::default() };
+    let row = make!(Task { known: FieldSet::of(&[Field::Pid, Field::Comm]) });
     for query in ["rss=0", "rss!=1", "user=0", "user!=5", "state!=R", "mem<50", "x=0", "stolen_ns<1"] {
         assert!(!matches_row(query, &row, None), "{query}");
     }
@@ -124,7 +123,7 @@ fn a_condition_on_an_unknown_value_is_false() {
 /// As docs/screen.md says: `not` turns the result of a condition around, also where it is false because the value is unknown.
 #[test]
 fn not_of_a_condition_on_an_unknown_value_matches() {
-    let row = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..Task::default() };
+    let row = make!(Task { known: FieldSet::of(&[Field::Pid, Field::Comm]) });
     for query in ["not rss>1M", "not rss<=1M", "!(rss>1M or rss<=1M)"] {
         assert!(matches_row(query, &row, None), "{query}");
     }
@@ -133,15 +132,14 @@ fn not_of_a_condition_on_an_unknown_value_matches() {
 
 #[test]
 fn what_a_row_did_is_in_percent_of_the_time_it_was_alive() {
-    let task = Task { known: FieldSet::ALL, runqueue_wait_ns: 1_000_000_000, ..Task::default() };
-    let states = States {
+    let task = make!(Task { known: FieldSet::ALL, runqueue_wait_ns: 1_000_000_000 });
+    let states = make!(States {
         elapsed_ns: 4_000_000_000,
         runqueue_wait_ns: 1_000_000_000,
         blocked_ns: 2_000_000_000,
-        ..States::default()
-    };
+    });
     let growth = Counters::of(&task);
-    let usage = |states| Usage { cpu_ns: 1_000_000_000, states, growth, ..Usage::default() };
+    let usage = |states| make!(Usage { cpu_ns: 1_000_000_000, states, growth });
     let holds = |query: &str, usage: Usage| {
         let subject = Subject {
             row: &Row::new(task, usage),
@@ -227,7 +225,7 @@ proptest! {
         operator in "=|!=|>|>=|<|<=|~|!~",
         value in "[-+0-9a-zA-Z.%^$]{0,12}",
     ) {
-        let row = Task { known: FieldSet::ALL, ..Task::default() };
+        let row = make!(Task { known: FieldSet::ALL });
         if Query::parse(&format!("{name}{operator}{value}")).is_ok() {
             matches_row(&format!("{name}{operator}{value}"), &row, None);
         }

@@ -137,6 +137,7 @@ pub(super) fn figures(columns: &[&'static Column], amounts: &Amounts) -> Vec<(&'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
 
     #[test]
     fn every_figure_has_a_column_and_every_column_a_figure() {
@@ -148,7 +149,7 @@ mod tests {
             assert!(keys.contains(&column.key), "{}", column.key);
             assert_eq!(Column::by_name(&column.header.to_lowercase()), Some(column));
         }
-        let kept = Amounts { booked: [Some(0); 8], ..Amounts::default() };
+        let kept = make!(Amounts { booked: [Some(0); 8] });
         let headers =
             |columns: Vec<&'static Column>| columns.iter().map(|column| column.header).collect::<Vec<_>>();
         assert_eq!(headers(Column::usual(&kept)), [&USUAL[..], &OF_ACCOUNTS].concat());

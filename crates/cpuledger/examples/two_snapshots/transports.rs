@@ -6,6 +6,7 @@ use std::str::FromStr;
 use cpuledger::intervals::Wanted;
 use cpuledger::source::netlink::may_have_snapshots;
 use cpuledger::{Comm, Error, Interval, Intervals, Pid, SourceKind, TaskId};
+use cpuledger_model::make;
 
 /// How long to wait for the next snapshot where nobody takes one: without end, for this program.
 const LONGEST_NS: u64 = 1 << 60;
@@ -75,12 +76,7 @@ impl Snapshots {
     /// # Errors
     /// When the transport cannot be used here, or by this user.
     pub fn open(transport: Transport) -> Result<Snapshots, Error> {
-        let wanted = Wanted {
-            source: Some(transport.source()),
-            length_ns: LONGEST_NS,
-            by_task: true,
-            ..Wanted::default()
-        };
+        let wanted = make!(Wanted { source: Some(transport.source()), length_ns: LONGEST_NS, by_task: true });
         Ok(Snapshots { intervals: Intervals::open(wanted)? })
     }
 

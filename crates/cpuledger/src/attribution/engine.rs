@@ -89,6 +89,7 @@ const GRACE_LIMIT: usize = 1 << 16;
 
 /// What one task, alive or dead, used in an interval; or all living tasks of a process together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Increment {
     /// Its process.
     pub process: TaskId,
@@ -131,6 +132,7 @@ impl Increment {
 
 /// The CPU time of a process in an interval, by whose it was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parts {
     /// Of its living tasks.
     pub self_ns: u64,

@@ -45,6 +45,7 @@ const MOST_NOTICES: usize = 16;
 
 /// What is wanted of intervals.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Wanted {
     /// Where they come from; `None`: from the best source that works. When the service ends, the next best goes on, until it is back.
     pub source: Option<SourceKind>,
@@ -95,6 +96,7 @@ impl Default for Wanted {
 
 /// How an interval ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// At its time.
     Complete,
@@ -356,7 +358,7 @@ impl Intervals {
             return Ok(false);
         }
         let scope = if self.wanted.by_task { Scope::Tasks } else { Scope::Leaders };
-        let request = Request { scope, fields: FieldSet::of(&[Field::Tid, Field::Pid, Field::Euid]) };
+        let request = Request::new(scope, FieldSet::of(&[Field::Tid, Field::Pid, Field::Euid]));
         let mut is_there = false;
         let mut source = open_for_listing(None, &request)?;
         visit(source.as_mut(), &request, &mut |row| {
@@ -429,7 +431,7 @@ impl Intervals {
         }
         let scope = if self.wanted.by_task { Scope::Tasks } else { Scope::Processes };
         let is_wanted = |pid: Pid| self.wanted.has_all || self.wanted.pids.contains(&pid);
-        let request = Request { scope, fields: self.wanted.fields };
+        let request = Request::new(scope, self.wanted.fields);
         if let Err(error) = service.add_idle(&request, is_wanted, &mut self.interval) {
             // The rows that ran are whole.
             self.say(format!("processes that did not run are missing: {error}"));

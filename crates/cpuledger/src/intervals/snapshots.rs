@@ -69,7 +69,7 @@ impl Snapshots {
 
     /// A snapshot, then the exits, so that none before the cut is missed.
     pub(super) fn cut(&mut self, fields: FieldSet, interval: &mut Interval) -> Result<(), Error> {
-        self.source.snapshot(&Request { scope: self.scope, fields }, &mut self.snapshot)?;
+        self.source.snapshot(&Request::new(self.scope, fields), &mut self.snapshot)?;
         self.source.exits(&mut self.exits)?;
         let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: self.source.sees_exits() };
         self.books.close(&cut, &self.snapshot, &mut self.exits, interval);

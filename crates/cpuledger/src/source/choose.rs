@@ -51,6 +51,7 @@ fn worth_its_cost(costs: Option<&Costs>) -> SourceKind {
 pub const LEAVE_OUT: &str = "leave out --source for a source that this user may use";
 
 /// A source of intervals: the service and the ledger have them, of others they are made.
+#[non_exhaustive]
 pub enum ForIntervals {
     /// It has those of another process.
     Service(Box<ServiceLedger>),

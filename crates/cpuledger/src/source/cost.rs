@@ -35,6 +35,7 @@ const SECOND_NS: u128 = 1_000_000_000;
 
 /// Facts: what the cost of both depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Activity {
     /// Switches of all CPUs.
     pub switches_per_s: u64,
@@ -105,6 +106,7 @@ fn narrow(number: u128) -> u64 {
 
 /// What both would cost here, in nanoseconds of CPU time a second: 10,000,000 are 1 % of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Costs {
     /// What they follow from.
     #[serde(flatten)]

@@ -69,11 +69,12 @@ impl IoAccess {
 mod tests {
     use super::*;
     use cpuledger_model::field::FieldSet;
+    use cpuledger_model::make;
     use cpuledger_model::task::{Pid, Tid};
 
     fn row(pid: u32, tid: u32, uid: u32) -> Task {
         let (pid, tid) = (Pid(pid.cast_signed()), Tid(tid.cast_signed()));
-        Task { known: FieldSet::ALL, pid, tid, uid, euid: uid, ..Task::default() }
+        make!(Task { known: FieldSet::ALL, pid, tid, uid, euid: uid })
     }
 
     #[test]

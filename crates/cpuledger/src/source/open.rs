@@ -23,9 +23,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
             return Err(Error::unusable(kind, reason));
         }
         SourceKind::Service => Box::new(ServiceListing::open_only()?),
-        SourceKind::Walk => {
-            Box::new(Walk::open_whole(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, None)?)
-        }
+        SourceKind::Walk => Box::new(Walk::open_whole(&Request::new(Scope::Tasks, FieldSet::ALL), None)?),
         SourceKind::Netlink => Box::new(Netlink::open()?),
         SourceKind::Procfs => Box::new(Procfs::open()?),
     })

@@ -7,6 +7,7 @@ use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Death, Exit};
 use cpuledger_model::field::{DELAYS, Field, FieldSet, GUARDED, Group, OF_ACCOUNTS};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 use rustix::param::page_size;
@@ -219,7 +220,7 @@ impl<'a> Decoder<'a> {
         if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
             known = known.without(MEMORY); // the leader is dead and has let go of it; its threads have not
         }
-        let mut row = Task {
+        let mut row = make!(Task {
             known,
             pid: Pid(process.pid),
             ppid: Pid(process.ppid),
@@ -241,8 +242,7 @@ impl<'a> Decoder<'a> {
             shared_bytes: self.bytes(&[process.rss_file_pages, process.rss_shmem_pages]),
             swap_bytes: self.bytes(&[process.swap_pages]),
             locked_bytes: self.bytes(&[process.locked_pages]),
-            ..Task::default()
-        };
+        });
         set_identity(&mut row, &leader);
         if !known.contains(Field::State) && process.flags & cpuledger_model::task::flags::EXITING != 0 {
             // Details were not read. Its memory is gone or going, and it runs no program any more.
@@ -389,14 +389,14 @@ fn set_cpu_time(row: &mut Task, cpu_time: &abi::cpuledger_cpu_time) {
 
 /// The figures of a task by themselves: all are known that a task has.
 pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
-    let mut row = Task { known: WALK_TOTALS, ..Task::default() };
+    let mut row = make!(Task { known: WALK_TOTALS });
     set_counters(&mut row, counters);
     Counters::of(&row)
 }
 
 /// Of a task that used nothing: what programs read is known to be 0.
 pub(super) fn nothing_used() -> Counters {
-    Counters { known: Counters::FIELDS.without(DELAYS).without(OF_ACCOUNTS), ..Counters::ZERO }
+    make!(Counters { known: Counters::FIELDS.without(DELAYS).without(OF_ACCOUNTS), ..Counters::ZERO })
 }
 
 /// Both, counter by counter; what /proc has shown of a process stays that of `one`.
@@ -486,10 +486,10 @@ fn concatenated(parts: [&[u8]; 4]) -> Comm {
 }
 
 pub(crate) fn decode_birth(record: &abi::cpuledger_birth) -> Birth {
-    Birth {
+    make!(Birth {
         process: TaskId::new(record.pid, record.start_time_ns),
         parent: TaskId::new(record.parent_pid, record.parent_start_time_ns),
-    }
+    })
 }
 
 /// The cgroups of a dead task, as those of a row: that of the cpu controller is known where the other one is.
@@ -499,7 +499,7 @@ pub(crate) fn of_dead(cgroup_id: u64, cgroup_v1_cpu_id: u64) -> (Option<u64>, Op
 
 pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
     let (cgroup_id, cgroup_v1_cpu_id) = of_dead(record.cgroup_id, record.cgroup_v1_cpu_id);
-    let exit = Exit {
+    let exit = make!(Exit {
         task: TaskId::new(record.tid, record.start_time_ns),
         process: TaskId::new(record.pid, record.process_start_time_ns),
         ppid: Pid(record.ppid),
@@ -511,6 +511,6 @@ pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
         lifetime_ns: record.lifetime_ns,
         cgroup_id,
         cgroup_v1_cpu_id,
-    };
-    Death { exit, at: Boottime::from_ns(record.end_time_ns) }
+    });
+    make!(Death { exit, at: Boottime::from_ns(record.end_time_ns) })
 }

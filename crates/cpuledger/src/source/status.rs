@@ -23,6 +23,7 @@ const LOADING_US: u64 = 22_000;
 
 /// Which texts are wanted.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Wanted<'a> {
     /// Of which file.
     pub form: Form,

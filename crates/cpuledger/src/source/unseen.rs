@@ -361,6 +361,7 @@ const INIT: i32 = 1;
 #[cfg(test)]
 mod tests {
     use cpuledger_bpf::Mechanism;
+    use cpuledger_model::make;
 
     use super::*;
     use cpuledger_model::task::{Task, Tid};
@@ -383,7 +384,7 @@ mod tests {
         }
 
         fn row(pid: i32, tid: i32, threads: usize) -> Task {
-            Task { pid: Pid(pid), tid: Tid(tid), threads: threads as u32, ..Task::default() }
+            make!(Task { pid: Pid(pid), tid: Tid(tid), threads: threads as u32 })
         }
     }
 
@@ -474,8 +475,7 @@ mod tests {
             lacks: 0,
             mechanism: Mechanism::OneCall,
         };
-        let (mut rows, request) =
-            (Snapshot::default(), Request { scope: Scope::Tasks, fields: FieldSet::EMPTY });
+        let (mut rows, request) = (Snapshot::default(), Request::new(Scope::Tasks, FieldSet::EMPTY));
         let bracket = [unseen.count(), unseen.count()];
         let is_all = unseen.fetch(&request, &walked, bracket, &mut rows).expect("nothing fails");
         let tids: Vec<i32> = rows.tasks.iter().map(|row| row.tid.0).collect();

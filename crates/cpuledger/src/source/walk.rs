@@ -7,6 +7,7 @@ use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::{Exits, Fold};
 use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::Pid;
@@ -53,7 +54,7 @@ impl Walk {
     /// # Errors
     /// As [`Walk::open`].
     pub fn open_for(fields: FieldSet) -> Result<Walk, Error> {
-        Walk::with(load_for(&Request { scope: Scope::Tasks, fields })?, None)
+        Walk::with(load_for(&Request::new(Scope::Tasks, fields))?, None)
     }
 
     /// As [`Walk::open_for`], and it lacks no task: those that the kernel hides from programs, and /proc shows, are read
@@ -99,7 +100,7 @@ impl Walk {
 
     /// The request without what the loaded programs cannot read.
     fn possible(&self, request: &Request) -> Request {
-        Request { fields: request.fields.intersection(self.fields), ..*request }
+        make!(Request { fields: request.fields.intersection(self.fields), ..*request })
     }
 
     /// Spares it the threads of processes that have not run since the last snapshot, as long as the watched ledger is there.
@@ -226,10 +227,8 @@ impl Source for Walk {
         hook.drain(&mut self.drained)?;
         into.exits.extend(self.drained.exits.iter().map(decode_death));
         into.births.extend(self.drained.births.iter().map(decode_birth));
-        into.folds.extend(self.drained.folds.iter().map(|(parent, fold)| Fold {
-            ppid: Pid(*parent),
-            exits: fold.exits,
-            runtime_ns: fold.runtime_ns,
+        into.folds.extend(self.drained.folds.iter().map(|(parent, fold)| {
+            make!(Fold { ppid: Pid(*parent), exits: fold.exits, runtime_ns: fold.runtime_ns })
         }));
         Ok(())
     }

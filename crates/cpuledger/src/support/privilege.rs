@@ -8,6 +8,7 @@ use cpuledger_model::source_kind::SourceKind;
 
 /// One capability and what for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Need {
     /// Which.
     #[serde(skip)]
@@ -24,6 +25,7 @@ pub struct Need {
 
 /// What a caller other than root does not get, whatever capabilities the binary has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Limit {
     /// Of what.
     pub what: &'static str,

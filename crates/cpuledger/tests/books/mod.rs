@@ -7,6 +7,7 @@ use cpuledger::interval::{Exited, Row};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Field, FieldSet, Interval, Pid, TaskId, Tid};
 use cpuledger_load::{online_cpus, scene};
+use cpuledger_model::make;
 
 /// Maximum length of a chain of heirs: a longer one is a circle, made by reused pids.
 const MOST_HEIRS: usize = 64;
@@ -78,7 +79,7 @@ impl Books {
 
     /// Closes an interval of that length, and checks it.
     pub fn close(&mut self, length_ns: u64) {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
         let cut_ns = self.ledger.start_ns() + length_ns;
         let online = online_cpus().expect("sysfs");
         self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval closes");

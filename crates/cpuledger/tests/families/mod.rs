@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cpuledger::Boottime;
 use cpuledger::attribution::{Increment, Parts};
 use cpuledger::{TaskId, Tid};
+use cpuledger_model::make;
 use proptest::prelude::*;
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -237,15 +238,17 @@ impl World {
 
     /// What the ledger would tell: those with time or an end, the last first, as no order is promised.
     pub fn increments(&self) -> Vec<Increment> {
-        let increments = self.slots.iter().rev().map(|slot| Increment {
-            process: self.processes[slot.process].id,
-            parent: Some(self.processes[self.processes[slot.process].parent].id),
-            cpu_ns: slot.own_ns,
-            folded_threads_ns: slot.folded_threads_ns,
-            folded_children_ns: slot.folded_children_ns,
-            comm: None,
-            has_died: slot.has_died,
-            process_is_dead: slot.process_is_dead,
+        let increments = self.slots.iter().rev().map(|slot| {
+            make!(Increment {
+                process: self.processes[slot.process].id,
+                parent: Some(self.processes[self.processes[slot.process].parent].id),
+                cpu_ns: slot.own_ns,
+                folded_threads_ns: slot.folded_threads_ns,
+                folded_children_ns: slot.folded_children_ns,
+                comm: None,
+                has_died: slot.has_died,
+                process_is_dead: slot.process_is_dead,
+            })
         });
         let is_told =
             |slot: &Slot| slot.is_over || slot.own_ns + slot.folded_threads_ns + slot.folded_children_ns > 0;

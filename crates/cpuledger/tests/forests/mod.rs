@@ -2,6 +2,7 @@
 
 use cpuledger::attribution::{Attribution, Increment};
 use cpuledger::{Boottime, TaskId, Tid};
+use cpuledger_model::make;
 
 /// The shape of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +66,14 @@ fn id(number: u64) -> TaskId {
 pub fn deaths(shape: Shape, order: Order, count: u64) -> Vec<Increment> {
     let mut random = 7;
     let mut deaths: Vec<Increment> = (1..=count)
-        .map(|number| Increment {
-            parent: Some(id(shape.parent(number, &mut random))),
-            cpu_ns: 1,
-            has_died: true,
-            process_is_dead: true,
-            ..Increment::of(id(number))
+        .map(|number| {
+            make!(Increment {
+                parent: Some(id(shape.parent(number, &mut random))),
+                cpu_ns: 1,
+                has_died: true,
+                process_is_dead: true,
+                ..Increment::of(id(number))
+            })
         })
         .collect();
     match order {

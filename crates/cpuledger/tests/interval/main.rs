@@ -87,7 +87,7 @@ impl Reader {
     /// Reads the exits; the shares of the closed interval, unless it was the first cut.
     fn drain(&mut self, world: &mut World) -> Option<BTreeMap<i32, [u64; 3]>> {
         let snapshot = self.open.take()?;
-        let cut = CutFacts { online_cpus: 1, sees_exits: true };
+        let cut = CutFacts::new(1, true);
         let is_closed = self.books.close(&cut, &snapshot, &mut world.exits, &mut self.interval);
         check(&self.interval);
         let mut shares = BTreeMap::new();

@@ -5,13 +5,14 @@ use cpuledger::interval::Row;
 use cpuledger::source::{Birth, Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
+use cpuledger_model::make;
 
 const SECOND: u64 = 1_000_000_000;
-const WITH_EXITS: CutFacts = CutFacts { online_cpus: 2, sees_exits: true };
+const WITH_EXITS: CutFacts = CutFacts::new(2, true);
 
 /// Process and only task.
 fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) -> Task {
-    Task {
+    make!(Task {
         known: FieldSet::ALL,
         tid: Tid(pid),
         pid: Pid(pid),
@@ -20,13 +21,12 @@ fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) 
         runtime_ns,
         user_ns: runtime_ns,
         state: State(state),
-        ..Task::default()
-    }
+    })
 }
 
 fn snapshot(source: SourceKind, begin_ns: u64, rows: &[Task]) -> Snapshot {
     let begin = Boottime::from_ns(begin_ns);
-    let mut snapshot = Snapshot { source, begin_ns, begin, end_ns: begin_ns + 1, ..Snapshot::default() };
+    let mut snapshot = make!(Snapshot { source, begin_ns, begin, end_ns: begin_ns + 1 });
     snapshot.processes.extend_from_slice(rows);
     snapshot.tasks.extend_from_slice(rows);
     snapshot
@@ -34,7 +34,7 @@ fn snapshot(source: SourceKind, begin_ns: u64, rows: &[Task]) -> Snapshot {
 
 fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64) -> Exits {
     let task = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_time_ns) };
-    let exit = Exit {
+    let exit = make!(Exit {
         task,
         process: task,
         ppid: Pid(ppid),
@@ -46,8 +46,8 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
         lifetime_ns: death_ns - start_time_ns,
         cgroup_id: None,
         cgroup_v1_cpu_id: None,
-    };
-    Exits { exits: vec![Death { exit, at: Boottime::from_ns(death_ns) }], ..Exits::default() }
+    });
+    make!(Exits { exits: vec![make!(Death { exit, at: Boottime::from_ns(death_ns) })] })
 }
 
 /// Closes one interval after another and returns what each process used in the last: self, x and c.
@@ -109,9 +109,10 @@ fn what_died_before_the_first_cut_inherits_nothing() {
     let orphan = process(10, 1, 7, 30, b'S');
     let id = |pid, start| TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start) };
     let births = [((9, 5), (2, 3)), ((10, 7), (9, 5))];
-    let births =
-        births.map(|(child, parent)| Birth { process: id(child.0, child.1), parent: id(parent.0, parent.1) });
-    let exits = Exits { births: births.to_vec(), ..exit(9, 2, 5, 9, 20) };
+    let births = births.map(|(child, parent)| {
+        make!(Birth { process: id(child.0, child.1), parent: id(parent.0, parent.1) })
+    });
+    let exits = make!(Exits { births: births.to_vec(), ..exit(9, 2, 5, 9, 20) });
     let (interval, _) = close(&mut books, &WITH_EXITS, &walk(SECOND, &[init, grandparent, orphan]), exits);
     assert_eq!(interval.exited.map(|exited| exited.len()), Some(0), "no interval ends here");
     let exits = exit(10, 1, 7, SECOND + 5, 35);
@@ -136,7 +137,7 @@ fn a_death_after_the_cut_belongs_to_the_next_interval() {
 
 /// A walk on a machine that has been suspended for this time.
 fn walk_after(suspended_ns: u64, begin_ns: u64, rows: &[Task]) -> Snapshot {
-    Snapshot { begin: Boottime::from_ns(begin_ns + suspended_ns), ..walk(begin_ns, rows) }
+    make!(Snapshot { begin: Boottime::from_ns(begin_ns + suspended_ns), ..walk(begin_ns, rows) })
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
 }
 
 fn folds(fold: Fold) -> Exits {
-    Exits { folds: vec![fold], ..Exits::default() }
+    make!(Exits { folds: vec![fold] })
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn a_fold_gives_its_time_without_what_was_counted_before() {
     let parent = process(5, 1, 0, 0, b'S');
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     // 9 has vanished without a record; with it died two that no cut has seen.
-    let exits = folds(Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 });
+    let exits = folds(make!(Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 }));
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 60)]);
     assert_eq!((interval.unidentified_exits, interval.attributed_ns), (Some(3), 60));
@@ -218,7 +219,7 @@ fn a_zombie_hidden_in_a_fold_is_counted_once() {
     let parent = process(5, 1, 0, 0, b'S');
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     let rows = [parent, process(9, 5, 5, 130, b'Z')];
-    let exits = folds(Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 });
+    let exits = folds(make!(Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 }));
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 30), (0, 0, 0)]);
     assert_eq!(interval.attributed_ns, 30);
@@ -233,7 +234,7 @@ fn time_that_a_parent_has_learned_hides_no_death() {
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     // 9 is a zombie whose record comes later; 40 ns are of others that 5 has waited for.
     let rows = [parent, process(9, 5, 5, 130, b'Z')];
-    let exits = folds(Fold { ppid: Pid(5), exits: 0, runtime_ns: 40 });
+    let exits = folds(make!(Fold { ppid: Pid(5), exits: 0, runtime_ns: 40 }));
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 70), (0, 0, 0)]);
     assert_eq!((interval.unidentified_exits, interval.attributed_ns), (Some(0), 70));
@@ -242,7 +243,7 @@ fn time_that_a_parent_has_learned_hides_no_death() {
 #[test]
 fn unreported_deaths_are_of_the_interval_that_hears_of_them() {
     let mut books = Books::new(false);
-    let missed = |missed| Exits { missed, ..Exits::default() };
+    let missed = |missed| make!(Exits { missed });
     let rows = [process(5, 1, 0, 0, b'S')];
     let counts = [9, 7, 0].map(|count| {
         let (interval, _) = close(&mut books, &WITH_EXITS, &walk(SECOND, &rows), missed(count));
@@ -253,7 +254,7 @@ fn unreported_deaths_are_of_the_interval_that_hears_of_them() {
 
 #[test]
 fn without_the_exit_hook_the_dead_are_not_known() {
-    let cut = CutFacts { sees_exits: false, ..WITH_EXITS };
+    let cut = make!(CutFacts { sees_exits: false, ..WITH_EXITS });
     let mut books = Books::new(false);
     close(&mut books, &cut, &walk(SECOND, &[process(1, 0, 0, 10, b'S')]), Exits::default());
     let rows = [process(1, 0, 0, 25, b'S')];
@@ -265,7 +266,7 @@ fn without_the_exit_hook_the_dead_are_not_known() {
 
 #[test]
 fn files_of_proc_give_user_and_system_time_and_no_deaths() {
-    let cut = CutFacts { sees_exits: false, ..WITH_EXITS };
+    let cut = make!(CutFacts { sees_exits: false, ..WITH_EXITS });
     let mut books = Books::new(true);
     let procfs = |begin_ns, rows: &[Task]| snapshot(SourceKind::Procfs, begin_ns, rows);
     let before = [process(1, 0, 0, 10_000_000, b'S'), process(7, 1, 3, 10_000_000, b'S')];
@@ -287,7 +288,7 @@ fn files_of_proc_give_user_and_system_time_and_no_deaths() {
 #[test]
 fn without_tasks_the_growth_of_a_process_is_its_own() {
     let mut books = Books::new(false);
-    let cut = CutFacts { online_cpus: 2, sees_exits: false };
+    let cut = CutFacts::new(2, false);
     for (begin_ns, used_ns) in [(SECOND, 20_000_000), (2 * SECOND, 50_000_000)] {
         let rows = [process(1, 0, 0, 0, b'S'), process(7, 1, 5, used_ns, b'R')];
         let mut snapshot = snapshot(SourceKind::Procfs, begin_ns, &rows);
@@ -311,7 +312,7 @@ fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
     }
     bound_exits(&mut exits, 1);
     assert_eq!(exits.exits.len(), 1);
-    assert_eq!(exits.folds, [Fold { ppid: Pid(5), exits: 3, runtime_ns: 154 }]);
+    assert_eq!(exits.folds, [make!(Fold { ppid: Pid(5), exits: 3, runtime_ns: 154 })]);
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 7 + 30 + 11 + 13)]);
     assert_eq!(interval.unidentified_exits, Some(3));
@@ -319,15 +320,15 @@ fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
 
 #[test]
 fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
-    let row = |pid, runtime_ns| Task {
-        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Runtime]),
-        tid: Tid(pid),
-        pid: Pid(pid),
-        runtime_ns,
-        ..Task::default()
+    let row = |pid, runtime_ns| {
+        make!(Task {
+            known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Runtime]),
+            tid: Tid(pid),
+            pid: Pid(pid),
+            runtime_ns,
+        })
     };
-    let snapshot =
-        Snapshot { begin_ns: 5_000, processes: vec![row(1, 30), row(2, 400)], ..Snapshot::default() };
+    let snapshot = make!(Snapshot { begin_ns: 5_000, processes: vec![row(1, 30), row(2, 400)] });
     let interval = Interval::since_boot(&snapshot, 2);
     assert!(interval.is_since_boot());
     assert_eq!((interval.length_ns(), interval.capacity_ns, interval.attributed_ns), (5_000, 10_000, 430));
@@ -336,7 +337,7 @@ fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
     // What follows is not, be it in the same memory and from the first instant of the clock on.
     let (mut interval, mut books, mut exits) = (interval, Books::new(false), Exits::default());
     for begin_ns in [0, 5_000] {
-        let snapshot = Snapshot { begin_ns, ..Snapshot::default() };
+        let snapshot = make!(Snapshot { begin_ns });
         books.close(&WITH_EXITS, &snapshot, &mut exits, &mut interval);
     }
     assert_eq!((interval.start_ns, interval.is_since_boot()), (0, false));

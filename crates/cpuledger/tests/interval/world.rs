@@ -7,6 +7,7 @@ use cpuledger::attribution::Increment;
 use cpuledger::source::{Birth, Death, Exit, Exits, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Boottime, FieldSet, Pid, Snapshot, Task, TaskId, Tid};
+use cpuledger_model::make;
 
 /// Never reused, unlike a pid.
 pub type Number = u64;
@@ -108,13 +109,13 @@ impl World {
             let process = &self.processes[&task.process];
             let ends = task.is_dead && !task.is_told_dead;
             if task.used_ns > 0 || ends {
-                increments.push(Increment {
+                increments.push(make!(Increment {
                     parent: (process.first_parent > 0).then(|| self.id_of(process.first_parent)),
                     cpu_ns: task.used_ns,
                     has_died: ends,
                     process_is_dead: process.is_dead,
                     ..Increment::of(self.id_of(task.process))
-                });
+                }));
             }
         }
         self.tasks.values_mut().filter(|task| task.is_dead).for_each(|task| task.is_told_dead = true);
@@ -170,7 +171,7 @@ impl World {
         };
         self.processes.insert(process, born);
         if self.heirs == Some(Heirs::ByFork) && parent > 0 {
-            let birth = Birth { process: self.id_of(process), parent: self.id_of(parent) };
+            let birth = make!(Birth { process: self.id_of(process), parent: self.id_of(parent) });
             self.exits.births.push(birth);
         }
         process
@@ -255,7 +256,7 @@ impl World {
         let task = &self.tasks[&number];
         let process = &self.processes[&task.process];
         let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
-        let exit = Exit {
+        let exit = make!(Exit {
             task: id(task.tid, task.start_ns),
             process: id(process.pid, process.start_ns),
             ppid: Pid(self.processes.get(&process.parent).map_or(0, |parent| parent.pid)),
@@ -267,8 +268,8 @@ impl World {
             lifetime_ns: self.now_ns - task.start_ns - (self.suspended_ns - task.suspended_before_ns),
             cgroup_id: None,
             cgroup_v1_cpu_id: None,
-        };
-        self.exits.exits.push(Death { exit, at: Boottime::from_ns(self.now_ns) });
+        });
+        self.exits.exits.push(make!(Death { exit, at: Boottime::from_ns(self.now_ns) }));
     }
 
     /// The last switch of those that linger, after some more time on the CPU.
@@ -355,19 +356,18 @@ impl World {
     pub fn snapshot(&mut self) -> Snapshot {
         self.forget_gone();
         self.now_ns += 1000;
-        let mut snapshot = Snapshot {
+        let mut snapshot = make!(Snapshot {
             source: SourceKind::Walk,
             begin_ns: self.monotonic_ns(),
             begin: Boottime::from_ns(self.now_ns),
             end_ns: self.monotonic_ns() + 10,
-            ..Snapshot::default()
-        };
+        });
         self.now_ns += 1000;
         let listed = self.tasks.values().filter(|task| task.is_listed).map(|task| task.process);
         listed.collect::<Vec<_>>().into_iter().for_each(|process| self.see(process));
         for task in self.tasks.values().filter(|task| task.is_listed) {
             let process = &self.processes[&task.process];
-            let row = Task {
+            let row = make!(Task {
                 known: FieldSet::ALL,
                 tid: Tid(task.tid),
                 pid: Pid(process.pid),
@@ -375,8 +375,7 @@ impl World {
                 start_time_ns: Boottime::from_ns(task.start_ns),
                 state: State(if task.is_dead { b'Z' } else { b'S' }),
                 runtime_ns: task.runtime_ns,
-                ..Task::default()
-            };
+            });
             if row.is_leader() {
                 snapshot.processes.push(row);
             }

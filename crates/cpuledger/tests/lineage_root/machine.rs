@@ -37,7 +37,7 @@ fn kernel_threads_are_kthreadds_root() {
 fn a_process_from_before_keeps_its_parent_of_then_root() {
     scene(|| {
         let mut before = Snapshot::default();
-        let request = Request { scope: Scope::Leaders, fields: FieldSet::of(&[Field::Ppid]) };
+        let request = Request::new(Scope::Leaders, FieldSet::of(&[Field::Ppid]));
         Procfs::open().and_then(|mut procfs| procfs.snapshot(&request, &mut before)).expect("procfs");
         let parent_of = |pid: Pid| before.processes.iter().find(|row| row.pid == pid).map(|row| row.ppid);
         let mut books = new_books();

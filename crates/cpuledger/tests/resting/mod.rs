@@ -11,6 +11,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, TaskId};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{Cgroup, StatesPlan, not_run};
+use cpuledger_model::make;
 
 use super::Killed;
 
@@ -29,7 +30,7 @@ impl Books {
     }
 
     fn close(&mut self, all: bool) {
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all };
+        let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all });
         let cut_ns = self.ledger.start_ns() + INTERVAL_NS;
         self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval closes");
         were_missed(self.interval.missed_switches.expect("the ledger counts them"));

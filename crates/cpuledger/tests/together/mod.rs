@@ -7,6 +7,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{StatesPlan, is_emulated, not_run, online_cpus};
+use cpuledger_model::make;
 
 use crate::books::is_full;
 
@@ -68,7 +69,7 @@ fn run_and_wait_together() -> Together {
     states.be_seen().and_then(|()| states.begin()).expect("they begin");
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let mut interval = Interval::default();
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let mut close = || {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
         ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");

@@ -85,8 +85,7 @@ fn walk_and_proc_list_the_same_tasks() {
         let mut compared = 0;
         for _ in 0..50 * WANTED {
             let before = tasks_of_proc();
-            walk.snapshot(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, &mut snapshot)
-                .expect("a walk");
+            walk.snapshot(&Request::new(Scope::Tasks, FieldSet::ALL), &mut snapshot).expect("a walk");
             if tasks_of_proc() != before {
                 continue;
             }

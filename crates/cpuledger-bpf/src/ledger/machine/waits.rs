@@ -212,7 +212,7 @@ impl Waits {
         told: &WaitPairs,
         truth: &HashMap<(Party, Party), u64>,
     ) -> Result<(), String> {
-        let truth = WaitPairs::of(truth.iter().map(|(&(by, of), &ns)| WaitPair { by, of, ns }));
+        let truth = WaitPairs::of(truth.iter().map(|(&(by, of), &ns)| WaitPair::new(by, of, ns)));
         if told == &truth {
             self.pairs += truth.iter().len() as u64;
             return Ok(());

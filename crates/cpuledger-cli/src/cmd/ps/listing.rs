@@ -148,7 +148,7 @@ impl Listing<'_> {
     fn request(&self) -> Request {
         let fields = fields(self.plan);
         let scope = scope_of_listing(self.shows_threads(), self.plan.selection.only_process(), fields);
-        Request { scope, fields }
+        Request::new(scope, fields)
     }
 
     fn list_families_of(&self, room: &Snapshot, page: &mut Page) -> anyhow::Result<()> {
@@ -228,17 +228,17 @@ impl Listing<'_> {
         let fields = fields(self.plan);
         let mut room = Snapshot::default();
         let mut read = |source: &mut dyn Source, scope| -> Result<bool, Error> {
-            source.snapshot(&Request { scope, fields }, &mut room)?;
+            source.snapshot(&Request::new(scope, fields), &mut room)?;
             Ok(each(&room))
         };
         let Some(pids) = &self.plan.options.quick else {
             let scope = scope_of_listing(true, self.plan.selection.only_process(), fields);
-            let mut source = open_for_listing(self.plan.options.source, &Request { scope, fields })?;
+            let mut source = open_for_listing(self.plan.options.source, &Request::new(scope, fields))?;
             return read(source.as_mut(), scope).map(drop);
         };
         let scopes = pids.iter().map(|&pid| Scope::Process(Pid(pid)));
         let Some(first) = scopes.clone().next() else { return Ok(()) };
-        let mut source = open_for_listing(self.plan.options.source, &Request { scope: first, fields })?;
+        let mut source = open_for_listing(self.plan.options.source, &Request::new(first, fields))?;
         for scope in scopes {
             if !read(source.as_mut(), scope)? {
                 break;
@@ -297,20 +297,20 @@ fn with_children(row: &Task) -> Task {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
 
     #[test]
     fn children_are_added_in_whole_ticks_where_they_are_known() {
-        let row = Task {
+        let row = make!(Task {
             known: FieldSet::ALL,
             user_ns: 19_999_999,
             children_user_ns: 19_999_999,
             minor_faults: 3,
             children_minor_faults: 4,
-            ..Task::default()
-        };
+        });
         let sum = with_children(&row);
         assert_eq!((sum.user_ns, sum.minor_faults), (20_000_000, 7));
-        let unknown = Task { known: FieldSet::of(&[Field::User]), ..row };
+        let unknown = make!(Task { known: FieldSet::of(&[Field::User]), ..row });
         assert_eq!(with_children(&unknown).user_ns, 19_999_999);
     }
 }

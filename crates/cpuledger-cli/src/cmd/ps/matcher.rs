@@ -6,6 +6,7 @@ use cpuledger::interval::{Row, Usage};
 use cpuledger::task::Task;
 use cpuledger::{Field, FieldSet};
 use cpuledger_model::counters::Counters;
+use cpuledger_model::make;
 use cpuledger_names::named::Namer;
 use cpuledger_names::row::Surroundings;
 use cpuledger_view::query::Query;
@@ -73,5 +74,5 @@ impl<'a> Matcher<'a> {
 /// The row of an interval in which it has done all that it ever did.
 fn row_of_life(task: &Task) -> Row {
     let cpu_ns = task.lifetime_cpu_ns().unwrap_or_default();
-    Row::new(*task, Usage { cpu_ns, self_ns: cpu_ns, growth: Counters::of(task), ..Usage::default() })
+    Row::new(*task, make!(Usage { cpu_ns, self_ns: cpu_ns, growth: Counters::of(task) }))
 }

@@ -103,7 +103,7 @@ impl Page {
         self.is_empty = false;
         self.around.rows_are_tasks = self.shows_tasks || part == Part::Thread;
         self.around.look_up(&[task], self.lookups);
-        let row = Row { task, around: &self.around };
+        let row = Row::new(task, &self.around);
         self.form.write(&Line { row, prefix, generation: self.generation, part }, &mut self.out);
     }
 

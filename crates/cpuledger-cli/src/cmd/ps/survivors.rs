@@ -51,6 +51,6 @@ impl Survivors {
 /// A thread that has memory still.
 fn read(pid: Pid, fields: FieldSet) -> Option<Task> {
     let mut room = Snapshot::default();
-    Procfs::open().ok()?.snapshot(&Request { scope: Scope::Process(pid), fields }, &mut room).ok()?;
+    Procfs::open().ok()?.snapshot(&Request::new(Scope::Process(pid), fields), &mut room).ok()?;
     room.tasks.into_iter().find(|task| !task.is_leader() && fields.without(task.known) == FieldSet::EMPTY)
 }

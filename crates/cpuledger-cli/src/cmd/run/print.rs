@@ -293,9 +293,10 @@ pub(super) fn seconds(ns: u64) -> String {
 mod tests {
     use super::*;
     use cpuledger_client::descent::{Tables, Used};
+    use cpuledger_model::make;
 
     fn text(hidden_cpu_ns: Option<u64>) -> String {
-        let tree = Tree {
+        let tree = make!(Tree {
             all: Used::default(),
             booked_ns: 0,
             stolen_ns: 0,
@@ -305,7 +306,7 @@ mod tests {
             running: Vec::new(),
             missed_switches: Some(2),
             hidden_cpu_ns,
-        };
+        });
         let account = Account {
             command: &[],
             exit_code: 0,

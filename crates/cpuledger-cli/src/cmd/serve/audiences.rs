@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
-use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger::framing::{self, Circumstances};
+use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};
 
 use super::config::Limits;
@@ -324,7 +325,7 @@ impl State {
         last: &mut Last,
         boot_id: Option<&str>,
     ) -> Result<(), RingError> {
-        let of = Circumstances { boot_id, ..last.of };
+        let of = make!(Circumstances { boot_id, ..last.of });
         let encoded = match audience {
             Audience::All => {
                 // The recording has the same one. What was published before lends its memory.

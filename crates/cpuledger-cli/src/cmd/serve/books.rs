@@ -10,6 +10,7 @@ use anyhow::Context;
 use cpuledger::clock;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
 use cpuledger::{Accounts, FieldSet, SourceKind, balance, machine};
+use cpuledger_model::make;
 
 use super::audiences::{Audiences, Last};
 use super::budget::thread_time;
@@ -186,7 +187,7 @@ fn keep(
     (audiences, recording): (&Audiences, &Recording),
     stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let Keeping { ledger, course, is_new } = &mut keeping;
     let mut last = Last::default();
     if *is_new {

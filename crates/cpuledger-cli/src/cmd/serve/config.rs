@@ -290,7 +290,7 @@ impl Config {
     /// Where and how it records. Intervals that a reader has asked to be shorter are merged again, unless the configuration has tiers.
     pub fn recording(&self) -> Option<Place> {
         let Record { folder, tiers, retain, least_free_bytes } = self.record.as_ref()?;
-        let of_intervals = [Tier { length: Duration::from_nanos(self.interval_ns), keep: None }];
+        let of_intervals = [Tier::new(Duration::from_nanos(self.interval_ns), None)];
         let tiers = if tiers.is_empty() { &of_intervals[..] } else { tiers };
         let options = limits::options(tiers, *retain, *least_free_bytes);
         Some(Place { path: folder.clone(), options })
@@ -456,11 +456,11 @@ mod tests {
         let Place { path, options } = of("[record]\nenabled = true").expect("it records");
         let day = Duration::from_secs(86_400);
         assert_eq!(path, Path::new("/var/log/cpuledger"));
-        assert_eq!(options.tiers, [Tier { length: Duration::from_secs(1), keep: Some(7 * day) }]);
+        assert_eq!(options.tiers, [Tier::new(Duration::from_secs(1), Some(7 * day))]);
         assert_eq!((options.most_bytes, options.least_free_bytes), (Some(2 << 30), Some(256 << 20)));
         let text = "[service]\ninterval = 2.0\n[record]\nenabled = true\ntiers = [\"1m:30d\"]\nretain = \"forever\"\n";
         let options = of(text).expect("it records").options;
-        assert_eq!(options.tiers, [Tier { length: Duration::from_secs(60), keep: Some(30 * day) }]);
+        assert_eq!(options.tiers, [Tier::new(Duration::from_secs(60), Some(30 * day))]);
         assert_eq!(options.most_bytes, None);
         let text = Config::parse("[record]\nenabled = true").expect("it is right").to_string();
         let line = "It records to /var/log/cpuledger: intervals of 1 s for 7 d; at most 2 GiB, while 256 MiB stay free.\n";

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cpuledger::accounts::NoAccount;
-use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
 use cpuledger::source::ledger::lacks;
 use cpuledger::{Accounts, Field, FieldSet, Scope};
+use cpuledger_model::audience::{Strangers, Viewer};
+use cpuledger_model::make;
 use cpuledger_service::ring::{self, RingError};
 use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
@@ -142,22 +143,22 @@ impl Control {
     }
 
     fn info(&mut self, peer: &Peer) -> Info {
-        Info {
+        make!(Info {
             version: env!("CARGO_PKG_VERSION").into(),
             boot_id: cpuledger::machine::boot_id().unwrap_or_default(),
             interval_ns: self.books.interval_ns().cast_signed(),
             shortest_interval_ns: self.config.shortest_interval_ns.cast_signed(),
             audiences: self.audiences_of(peer).into_iter().map(|(name, _)| name.to_owned()).collect(),
-            source: SourceFacts {
+            source: make!(SourceFacts {
                 source: "ledger".into(),
                 attached_since_ns: Some(self.attached_since_ns.cast_signed()),
                 unseen: Vec::new(),
-            },
+            }),
             recording: self.config.recording().and_then(|place| Some(place.path.to_str()?.to_owned())),
             unbalanced_intervals: i64::try_from(cpuledger::balance::faults()).ok(),
             accounts: names_of(self.books.accounts()),
             possible_accounts: names_of(self.possible_accounts(peer)),
-        }
+        })
     }
 
     fn subscribe(&mut self, peer: &Peer, wanted: &Subscribe) -> Result<Answer, Refusal> {
@@ -203,13 +204,13 @@ impl Control {
             });
         }
         self.books.change_requests(|requests| requests.ask_for((peer.connection, audience), accounts));
-        let subscription = Subscription {
+        let subscription = make!(Subscription {
             ring: 0,
             layout: ring::VERSION,
             audience: name.into(),
             interval_ns: self.books.interval_ns().cast_signed(),
             accounts: names_of(self.books.accounts()),
-        };
+        });
         Answer::new(&subscription, vec![Arc::new(ring)])
     }
 
@@ -256,8 +257,8 @@ impl Control {
         self.listed_for += begin.elapsed();
         self.listings_of_turn += 1;
         let frame = frame?;
-        let listing = Listing { length: frame.len() as u64, audience: name.into() };
-        Ok(Answer { frame: Some(frame), ..Answer::new(&listing, Vec::new())? })
+        let listing = make!(Listing { length: frame.len() as u64, audience: name.into() });
+        Ok(make!(Answer { frame: Some(frame), ..Answer::new(&listing, Vec::new())? }))
     }
 }
 
@@ -269,7 +270,7 @@ impl Handler for Control {
         let listed_for = std::mem::take(&mut self.listed_for);
         let was_alone = std::mem::take(&mut self.listings_of_turn) < 2;
         let pause = (PAUSE_TIMES * listed_for).min(LONGEST_PAUSE);
-        let gathering = Gathering { least: was_alone.into(), pause, longest: pause * MOST_PAUSES };
+        let gathering = make!(Gathering { least: was_alone.into(), pause, longest: pause * MOST_PAUSES });
         Some(gathering).filter(|_| listed_for >= LONG_LISTING)
     }
 
@@ -310,16 +311,18 @@ fn names_of(accounts: Accounts) -> Vec<String> {
 }
 
 fn description() -> Description {
-    let fields = FIELDS.iter().map(|info| Described {
-        key: info.key.into(),
-        unit: match info.unit {
-            Unit::None => "none",
-            Unit::Count => "count",
-            Unit::Nanoseconds => "ns",
-            Unit::Bytes => "bytes",
-        }
-        .into(),
-        help: info.help.into(),
+    let fields = FIELDS.iter().map(|info| {
+        make!(Described {
+            key: info.key.into(),
+            unit: match info.unit {
+                Unit::None => "none",
+                Unit::Count => "count",
+                Unit::Nanoseconds => "ns",
+                Unit::Bytes => "bytes",
+            }
+            .into(),
+            help: info.help.into(),
+        })
     });
-    Description { fields: fields.collect() }
+    make!(Description { fields: fields.collect() })
 }

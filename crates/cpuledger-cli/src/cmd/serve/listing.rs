@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use cpuledger_model::audience::Viewer;
 use cpuledger::framing::{self, ListingColumns};
 use cpuledger::source::Member;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot, Source as _};
+use cpuledger_model::audience::Viewer;
 use cpuledger_model::frame::Frame;
 use cpuledger_service::varlink::Refusal;
 
@@ -50,7 +50,7 @@ impl Listings {
         // The first listing tries again, and tells why it fails.
         let Ok(walk) = opened(&mut self.walk, &self.books, Scope::Processes) else { return };
         if walk.is_watching() {
-            let request = Request { scope: Scope::Processes, fields: ALL_BUT_WAIT };
+            let request = Request::new(Scope::Processes, ALL_BUT_WAIT);
             let _ = walk.snapshot(&request, &mut Snapshot::default());
         }
     }
@@ -119,7 +119,7 @@ impl Listings {
         let walk = opened(walk, books, Scope::Tasks)?;
         let mut room = Snapshot::default();
         columns.begin(fields, frame);
-        let families = walk.families(&Request { scope: Scope::Tasks, fields }, &mut room)?;
+        let families = walk.families(&Request::new(Scope::Tasks, fields), &mut room)?;
         for part in 0..families.parts() {
             // It goes on to the end.
             let _ = families.visit(part, &mut |member| {
@@ -138,7 +138,7 @@ impl Listings {
 
     fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<Snapshot, Error> {
         let mut snapshot = Snapshot::default();
-        opened(&mut self.walk, &self.books, scope)?.snapshot(&Request { scope, fields }, &mut snapshot)?;
+        opened(&mut self.walk, &self.books, scope)?.snapshot(&Request::new(scope, fields), &mut snapshot)?;
         Ok(snapshot)
     }
 }
@@ -149,7 +149,7 @@ fn opened<'a>(walk: &'a mut Option<Walk>, books: &Books, scope: Scope) -> Result
     let walk = match walk {
         Some(walk) => walk,
         None => {
-            let first = Request { scope, fields: FieldSet::ALL };
+            let first = Request::new(scope, FieldSet::ALL);
             walk.insert(Walk::open_whole(&first, Procfs::open().ok())?)
         }
     };

@@ -4,6 +4,7 @@ use anyhow::Context;
 pub use cpuledger::intervals::Outcome;
 use cpuledger::intervals::{Intervals, Wanted};
 use cpuledger::{Field, FieldSet, Pid, SourceKind};
+use cpuledger_model::make;
 use cpuledger_program::output;
 use cpuledger_view::group;
 use cpuledger_view::key::Key;
@@ -119,7 +120,7 @@ impl Collector {
 
 /// What these options need of intervals.
 pub fn wanted(options: &Options) -> Wanted {
-    Wanted {
+    make!(Wanted {
         source: options.source,
         length_ns: options.delay_ns,
         fields: fields(options),
@@ -130,7 +131,7 @@ pub fn wanted(options: &Options) -> Wanted {
         needs_parts: options.by.has_parts,
         finds_blocked: wants_blocked(options),
         ledger: options.size,
-    }
+    })
 }
 
 /// Whether tasks are told of that are blocked since before the ledger was attached, which costs a walk.

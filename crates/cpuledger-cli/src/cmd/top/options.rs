@@ -6,6 +6,7 @@ use clap::ValueHint;
 use cpuledger::source::{SourceKind, ledger};
 use cpuledger::{Account, Accounts, FieldSet};
 use cpuledger_model::Dimension;
+use cpuledger_model::make;
 use cpuledger_names::names::uid_of;
 use cpuledger_program::exit::Failure;
 use cpuledger_view::column::TableCell;
@@ -566,7 +567,7 @@ pub fn parse_ledger(
         return Err(usage(format!("--with needs the ledger, because {kind} keeps no accounts")));
     }
     let size = slots.map_or(Ok(ledger::Options::default()), parse_slots)?;
-    Ok((source, ledger::Options { accounts, ..size }))
+    Ok((source, make!(ledger::Options { accounts, ..size })))
 }
 
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
@@ -582,9 +583,7 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     let allowed = ledger::slots_of_caller();
     let (least, most) = (possible.start(), allowed.end());
     match slots {
-        Some(slots) if allowed.contains(&slots) => {
-            Ok(ledger::Options { slots, may_grow: false, ..ledger::Options::default() })
-        }
+        Some(slots) if allowed.contains(&slots) => Ok(make!(ledger::Options { slots, may_grow: false })),
         Some(_) => Err(usage(format!(
             "--slots can be at most {most} without root, not `{text}`; run cpuledger as root for more"
         ))),

@@ -117,6 +117,7 @@ mod tests {
     use cpuledger::counters::Counters;
     use cpuledger::interval::Usage;
     use cpuledger::{Comm, FieldSet, Task};
+    use cpuledger_model::make;
 
     use super::*;
 
@@ -150,9 +151,9 @@ mod tests {
 
     #[test]
     fn a_row_is_sorted_by_its_text_its_state_or_what_it_used() {
-        let task = Task { known: FieldSet::ALL, comm: Comm::new(b"sh"), runtime_ns: 9, ..Task::default() };
-        let growth = Counters { known: Counters::FIELDS, user_ns: 3, ..Counters::default() };
-        let usage = Usage { cpu_ns: 5, growth, ..Usage::default() };
+        let task = make!(Task { known: FieldSet::ALL, comm: Comm::new(b"sh"), runtime_ns: 9 });
+        let growth = make!(Counters { known: Counters::FIELDS, user_ns: 3 });
+        let usage = make!(Usage { cpu_ns: 5, growth });
         let row = Row::new(task, usage);
         let weigh = |name| Order::by_name(name).expect("it is a key").weigh(&row);
         assert_eq!(weigh("COMMAND"), sort::Key::Bytes(b"sh"));

@@ -8,6 +8,7 @@ use cpuledger::interval::Interval;
 use cpuledger::source::replay::Replay;
 use cpuledger::{Boottime, SourceKind};
 use cpuledger_model::frame::Frame;
+use cpuledger_model::make;
 use cpuledger_recording::{VERSION, Writer};
 
 use super::{Arguments, Options, Printer};
@@ -42,13 +43,12 @@ fn record(folder: &Path, intervals: &[Interval]) {
     let mut writer = Writer::open(folder, cpuledger_recording::Options::default()).expect("a folder");
     let begin_ns = intervals[0].start_ns;
     for (interval, sequence) in intervals.iter().zip(1..) {
-        let of = Circumstances {
+        let of = make!(Circumstances {
             boot_id: Some(BOOT),
             sequence: Some(sequence),
             end: Some(Boottime::from_ns(interval.end_ns)),
             end_realtime_ns: Some(EPOCH + interval.end_ns - begin_ns),
-            ..Circumstances::default()
-        };
+        });
         let mut frame = Frame::new();
         framing::write(interval, &of, &mut frame);
         writer.append(&frame).expect("room");

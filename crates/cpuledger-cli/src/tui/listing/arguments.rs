@@ -99,12 +99,13 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use cpuledger::Tid;
+    use cpuledger_model::make;
 
     use super::*;
     use crate::tui::fixture;
 
     fn row(tid: i32, start_ns: u64) -> Task {
-        Task { pid: Pid(7), tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns), ..Task::default() }
+        make!(Task { pid: Pid(7), tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) })
     }
 
     fn known(arguments: Option<&[u8]>) -> Arguments {
@@ -123,7 +124,7 @@ mod tests {
         );
         assert_eq!(arguments.of(&row(7, 300)), None, "another leader");
         assert_eq!(arguments.of(&row(8, 300)), None, "a thread of another process, perhaps");
-        let other_program = Task { comm: Comm::new(b"b"), ..row(7, 100) };
+        let other_program = make!(Task { comm: Comm::new(b"b"), ..row(7, 100) });
         assert_eq!(arguments.of(&other_program), None);
     }
 
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_remembered_has_a_limit() {
         let mut arguments = Arguments::default();
-        let leader = |pid: i32| Task { pid: Pid(pid), tid: Tid(pid), ..row(7, 100) };
+        let leader = |pid: i32| make!(Task { pid: Pid(pid), tid: Tid(pid), ..row(7, 100) });
         let learn = |arguments: &mut Arguments, pid: i32, length: usize| {
             let id = leader(pid).id();
             let read = vec![b'a'; length].into_boxed_slice();

@@ -4,6 +4,7 @@ mod room;
 mod views;
 
 use clap::Parser;
+use cpuledger_model::make;
 use cpuledger_program::colors::Colors;
 use cpuledger_program::when::Named;
 use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
@@ -477,7 +478,7 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
         std::sync::Arc::into_inner(std::mem::take(&mut frame.asleep.walked)).expect("no other has it");
     walked.tasks[2].state = cpuledger::task::State(b'D');
     // A process that sleeps, with the two threads that did not run.
-    walked.processes.push(cpuledger::Task { threads: 2, ..fixture::task(200, 1, 200, "resting") });
+    walked.processes.push(make!(cpuledger::Task { threads: 2, ..fixture::task(200, 1, 200, "resting") }));
     walked.tasks[1].pid = cpuledger::Pid(200);
     walked.tasks[2].pid = cpuledger::Pid(200);
     frame.asleep.walked = std::sync::Arc::new(walked);

@@ -2,6 +2,7 @@
 
 /// The bytes of one frame of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Link {
     /// What compresses well.
     pub plain: Vec<u8>,

@@ -6,6 +6,7 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Exits};
 use cpuledger_model::field::Field;
 use cpuledger_model::interval::{Interval, Row, TaskCounts, Usage};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::{Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
@@ -18,6 +19,7 @@ use super::numbers::{Listed, Numbers, process_id};
 
 /// What a cut needs to know besides the snapshot and the exits.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct CutFacts {
     /// CPUs online.
     pub online_cpus: u32,
@@ -97,7 +99,7 @@ impl Books {
             self.start_slack_ns = snapshot.source.start_rounding_ns();
             self.last_cut_ns = snapshot.begin_ns;
         }
-        into.renew(Interval {
+        into.renew(make!(Interval {
             source: snapshot.source,
             start_ns: self.last_cut_ns,
             end_ns: snapshot.begin_ns,
@@ -109,8 +111,7 @@ impl Books {
             exited: cut.sees_exits.then(Vec::new),
             // Those before the first cut are of no interval.
             missed_exits: if self.cut > 1 { exits.missed } else { 0 },
-            ..Interval::default()
-        });
+        }));
         into.from_procfs.extend(&snapshot.from_procfs);
         exits.missed = 0;
         self.own_ns.clear();
@@ -190,7 +191,7 @@ impl Books {
             };
             self.own_ns[process] += used_ns;
             if self.by_task {
-                let usage = Usage { cpu_ns: used_ns, self_ns: used_ns, growth, ..Usage::default() };
+                let usage = make!(Usage { cpu_ns: used_ns, self_ns: used_ns, growth });
                 into.tasks.push(Row::new(*row, usage));
             }
         }
@@ -387,15 +388,14 @@ impl Books {
             let known = |part_ns: u64| knows_exits.then_some(part_ns);
             let heir = if last.has_known_heir { self.attribution.known_heir(last.id) } else { None };
             into.attributed_ns += parts.total_ns();
-            let usage = Usage {
+            let usage = make!(Usage {
                 cpu_ns: parts.total_ns(),
                 self_ns: parts.self_ns,
                 exited_threads_ns: known(parts.exited_threads_ns),
                 exited_children_ns: known(parts.exited_children_ns),
                 accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
                 growth: *growth,
-                ..Usage::default()
-            };
+            });
             into.processes.push(Row::new(*row, usage));
         }
     }
@@ -419,6 +419,7 @@ mod tests {
     use cpuledger_model::exit::{Birth, Exits, Fold};
     use cpuledger_model::field::FieldSet;
     use cpuledger_model::interval::Interval;
+    use cpuledger_model::make;
     use cpuledger_model::snapshot::Snapshot;
     use cpuledger_model::source_kind::SourceKind;
     use cpuledger_model::task::{Pid, State, Task, TaskId, Tid};
@@ -427,15 +428,14 @@ mod tests {
 
     /// A cut at that second, which lists one process.
     fn snapshot_at(second: u64, listed: TaskId) -> Snapshot {
-        let row = Task {
+        let row = make!(Task {
             known: FieldSet::ALL,
             tid: listed.tid,
             pid: Pid(listed.tid.0),
             start_time_ns: listed.start_time_ns,
             state: State(b'S'),
-            ..Task::default()
-        };
-        let mut snapshot = Snapshot { source: SourceKind::Walk, ..Snapshot::default() };
+        });
+        let mut snapshot = make!(Snapshot { source: SourceKind::Walk });
         snapshot.begin_ns = second * NS_PER_S;
         snapshot.end_ns = snapshot.begin_ns;
         snapshot.begin = Boottime::from_ns(snapshot.begin_ns);
@@ -452,8 +452,8 @@ mod tests {
                 tid: Tid(1_000 + second as i32),
                 start_time_ns: Boottime::from_ns(second * NS_PER_S - 1),
             };
-            exits.births.push(Birth { process: child, parent });
-            exits.folds.push(Fold { ppid: Pid(1), exits: exits_lost, runtime_ns: 5 });
+            exits.births.push(make!(Birth { process: child, parent }));
+            exits.folds.push(make!(Fold { ppid: Pid(1), exits: exits_lost, runtime_ns: 5 }));
             let cut = CutFacts { online_cpus: 1, sees_exits: true };
             books.close(&cut, &snapshot_at(second, parent), &mut exits, &mut interval);
             exits.folds.clear();

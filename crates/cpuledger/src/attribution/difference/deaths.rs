@@ -7,6 +7,7 @@ use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty};
 use cpuledger_model::exit::{Death, Exit, Exits, Fold};
 use cpuledger_model::interval::Exited;
+use cpuledger_model::make;
 use cpuledger_model::task::{Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -30,13 +31,13 @@ pub fn bound_exits(exits: &mut Exits, limit: usize) {
         return;
     }
     let beyond = exits.exits.drain(limit.min(exits.exits.len())..);
-    let beyond =
-        beyond.map(|Death { exit, .. }| Fold { ppid: exit.ppid, exits: 1, runtime_ns: exit.runtime_ns });
+    let beyond = beyond
+        .map(|Death { exit, .. }| make!(Fold { ppid: exit.ppid, exits: 1, runtime_ns: exit.runtime_ns }));
     let mut sums: FxHashMap<Pid, Fold> = FxHashMap::default();
     for fold in exits.folds.drain(..).chain(beyond) {
         let has_room = sums.len() < FOLDS_LIMIT - 1 || sums.contains_key(&fold.ppid);
         let ppid = if has_room { fold.ppid } else { Pid(0) };
-        let sum = sums.entry(ppid).or_insert(Fold { ppid, exits: 0, runtime_ns: 0 });
+        let sum = sums.entry(ppid).or_insert(make!(Fold { ppid, exits: 0, runtime_ns: 0 }));
         sum.exits += fold.exits;
         sum.runtime_ns += fold.runtime_ns;
     }
@@ -98,7 +99,7 @@ impl Deaths {
         }
         self.pending.append(&mut exits.exits);
         let due = &mut self.due;
-        self.pending.retain(|&Death { exit, at }| {
+        self.pending.retain(|&Death { exit, at, .. }| {
             if at >= cut {
                 return true;
             }
@@ -290,14 +291,13 @@ impl Deaths {
         into.extend(self.due.iter().enumerate().map(|(index, death)| {
             let process = death.exit.process;
             let heir = attribution.known_heir(process);
-            Exited {
+            make!(Exited {
                 ends_process: Some(last.get(&process) == Some(&index) && !lives(process)),
                 exit: death.exit,
                 cpu_ns: death.used_ns,
                 accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
                 accounting_start: heir.map(|heir| heir.start_time_ns),
-                ..Exited::default()
-            }
+            })
         }));
     }
 }
@@ -310,11 +310,11 @@ mod tests {
     #[test]
     fn what_is_hidden_in_folds_is_found_once() {
         const PARENTS: i32 = 60_000;
-        let fold = |ppid| Fold { ppid: Pid(ppid), exits: 1, runtime_ns: 50 };
+        let fold = |ppid| make!(Fold { ppid: Pid(ppid), exits: 1, runtime_ns: 50 });
         let mut exits = Exits::default();
         // Those of one parent come in two parts.
         exits.folds.extend((0..2).flat_map(|_| (1..=PARENTS).map(fold)));
-        exits.folds.push(Fold { ppid: Pid(0), exits: 1, runtime_ns: 1_000 });
+        exits.folds.push(make!(Fold { ppid: Pid(0), exits: 1, runtime_ns: 1_000 }));
         let mut deaths = Deaths::default();
         deaths.take(Boottime::from_ns(1), &mut exits);
         assert_eq!(deaths.folds.len(), PARENTS as usize + 1);

@@ -438,6 +438,7 @@ mod tests {
 
     use super::*;
     use cpuledger_model::field::FieldSet;
+    use cpuledger_model::make;
     use cpuledger_model::states::States;
     use cpuledger_model::task::Tid;
 
@@ -460,7 +461,7 @@ mod tests {
     }
 
     fn counters(runtime_ns: u64, user_ns: u64) -> Counters {
-        Counters { runtime_ns, user_ns, system_ns: runtime_ns - user_ns, ..Counters::ZERO }
+        make!(Counters { runtime_ns, user_ns, system_ns: runtime_ns - user_ns, ..Counters::ZERO })
     }
 
     #[test]
@@ -505,7 +506,7 @@ mod tests {
         let (_, total) = lives.add_to_process(young, &counters(5, 3), &Counters::default()).expect("young");
         assert_eq!(total.runtime_ns, 5);
         assert!(lives.add_to_process(id(9, 30), &counters(5, 3), &Counters::default()).is_none());
-        let told = Counters { children_user_ns: 70, ..counters(0, 0) };
+        let told = make!(Counters { children_user_ns: 70, ..counters(0, 0) });
         let (growth, _) = lives.add_to_process(young, &counters(0, 0), &told).expect("known");
         assert_eq!(growth.children_user_ns, 70);
     }
@@ -655,11 +656,7 @@ mod tests {
         // It is alive in it from one time to another, runs for 10 ns, and sleeps for the rest.
         let ran = |begin_ns: u64, end_ns: u64, rests| Seen {
             stretch: Some(Stretch {
-                states: States {
-                    elapsed_ns: end_ns - begin_ns,
-                    sleep_ns: end_ns - begin_ns - 10,
-                    ..States::default()
-                },
+                states: make!(States { elapsed_ns: end_ns - begin_ns, sleep_ns: end_ns - begin_ns - 10 }),
                 begin_ns,
                 end_ns,
                 rests,
@@ -671,15 +668,14 @@ mod tests {
         lives.go_on(&ran(100, 200, OffState::Io), Some(&zero));
         lives.go_on(&ran(500, 600, OffState::Waits), None);
         let lived = lives.end(&ran(600, 650, OffState::Unseen), &zero).1.expect("all of it is known");
-        let states = States {
+        let states = make!(States {
             elapsed_ns: 560,
             runqueue_wait_ns: 10,
             blocked_ns: 300,
             io_wait_ns: 300,
             sleep_ns: 220,
-            ..States::default()
-        };
-        assert_eq!((lived, lived.imbalance_ns()), (Lived { cpu_ns: 30, states }, 0));
+        });
+        assert_eq!((lived, lived.imbalance_ns()), (make!(Lived { cpu_ns: 30, states }), 0));
         // What is not known of one of them is not known of its life.
         lives.go_on(&ran(700, 800, OffState::Sleeps), Some(&zero));
         lives.go_on(&Seen { stretch: None, ..ran(800, 900, OffState::Sleeps) }, Some(&zero));

@@ -96,13 +96,14 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpuledger_model::make;
 
     fn at(ns: u64) -> Boottime {
         Boottime::from_ns(ns)
     }
 
     fn process(pid: i32, start_time_ns: u64) -> Task {
-        Task { tid: Tid(pid), pid: Pid(pid), start_time_ns: at(start_time_ns), ..Task::default() }
+        make!(Task { tid: Tid(pid), pid: Pid(pid), start_time_ns: at(start_time_ns) })
     }
 
     fn id(pid: i32, start_time_ns: u64) -> TaskId {

@@ -28,6 +28,7 @@ use parts::Parts;
 
 /// Which file the text is that of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Form {
     /// /proc/PID/status: a line a fact.
     #[default]
@@ -84,6 +85,7 @@ pub enum Whole {
 /// What became of a task that was to be rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Written {
     /// Its text is in the buffer.
     Done,

@@ -4,6 +4,7 @@ use cpuledger_model::buffer::empty;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::Field;
 use cpuledger_model::interval::{Divided, Division};
+use cpuledger_model::make;
 use cpuledger_model::states::{OffTasks, States};
 use cpuledger_model::task::TaskId;
 
@@ -125,7 +126,7 @@ impl Account {
             // What is not of these is of the living, and not more than they have.
             ahead_ns.max(0).cast_unsigned().min(most_ns).max(stolen_ns.saturating_sub(self.parts.self_ns))
         };
-        Division {
+        make!(Division {
             self_user_ns: self.own.user_ns,
             exited_threads_user_ns: self.dead_threads.user_ns,
             exited_threads_stolen_ns: self
@@ -134,7 +135,7 @@ impl Account {
                 .zip(self.dead_threads.ahead_ns)
                 .map(threads_stolen_ns),
             exited_children_user_ns: self.dead_children.user_ns,
-        }
+        })
     }
 }
 
@@ -266,7 +267,7 @@ mod tests {
         let mut accounts = Accounts::default();
         accounts.begin(parts.iter().map(|(process, parts)| (process, parts)), Counters::default());
         accounts.keep(|process| process == id(9));
-        let unseen = States { elapsed_ns: 12, unseen_ns: 12, ..States::default() };
+        let unseen = make!(States { elapsed_ns: 12, unseen_ns: 12 });
         let off_cpu = OffCpu { states: Some(unseen), ..OffCpu::none() };
         [7, 8, 9].into_iter().for_each(|pid| accounts.add_off_cpu(id(pid), &off_cpu));
         let told: Vec<_> =

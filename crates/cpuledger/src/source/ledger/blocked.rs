@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use cpuledger_model::buffer::Trim;
 use cpuledger_model::field::Field;
 use cpuledger_model::interval::{Blocked, Interval, MOST_BLOCKED};
+use cpuledger_model::make;
 use cpuledger_model::task::{Task, TaskId};
 
 /// The first and the last task in the order of tasks.
@@ -67,7 +68,7 @@ impl BlockedTasks {
         if self.by_task.contains_key(&row.id()) {
             return;
         }
-        self.add(Blocked {
+        self.add(make!(Blocked {
             task: row.id(),
             process,
             comm: row.comm,
@@ -76,7 +77,7 @@ impl BlockedTasks {
             // As a time, until it is told.
             blocked_for_ns: start_ns,
             for_io: None,
-        });
+        }));
     }
 
     /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
@@ -92,9 +93,11 @@ impl BlockedTasks {
         }
         longest.sort_unstable_by_key(|(_, since_ns, task)| (*since_ns, *task));
         let longest = longest.iter().filter_map(|(.., task)| self.by_task.get(task));
-        let told = longest.map(|blocked| Blocked {
-            blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
-            ..*blocked
+        let told = longest.map(|blocked| {
+            make!(Blocked {
+                blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
+                ..*blocked
+            })
         });
         into.blocked.get_or_insert_default().extend(told);
         into.blocked_tasks = self.by_task.len() as u64;
@@ -111,7 +114,7 @@ mod tests {
 
     fn blocked(tid: i32, since_ns: u64) -> Blocked {
         let task = TaskId::new(tid, 1);
-        Blocked {
+        make!(Blocked {
             task,
             process: task,
             comm: Comm::new(b"hung"),
@@ -119,11 +122,11 @@ mod tests {
             since_ns: Some(since_ns),
             blocked_for_ns: 0,
             for_io: Some(true),
-        }
+        })
     }
 
     fn told(tasks: &BlockedTasks, end_ns: u64) -> Vec<(i32, Option<u64>, u64)> {
-        let mut interval = Interval { end_ns, ..Interval::default() };
+        let mut interval = make!(Interval { end_ns });
         tasks.tell(&mut interval);
         let rows = interval.blocked.expect("the ledger knows them");
         assert!(interval.blocked_tasks >= rows.len() as u64);
@@ -137,8 +140,7 @@ mod tests {
         tasks.add(blocked(8, 400));
         for tid in [7, 9] {
             let start_time_ns = Boottime::from_ns(1);
-            let row =
-                Task { known: FieldSet::ALL, tid: Tid(tid), pid: Pid(tid), start_time_ns, ..Task::default() };
+            let row = make!(Task { known: FieldSet::ALL, tid: Tid(tid), pid: Pid(tid), start_time_ns });
             tasks.find(&row, row.id(), 600);
         }
         assert_eq!(told(&tasks, 1000), [(9, None, 400), (8, Some(400), 600), (7, Some(500), 500)]);
@@ -156,7 +158,7 @@ mod tests {
     fn the_list_is_bounded_and_the_count_is_not() {
         let mut tasks = BlockedTasks::default();
         (1..2000).for_each(|tid| tasks.add(blocked(tid, 5000 - tid.unsigned_abs() as u64)));
-        let mut interval = Interval { end_ns: 10_000, ..Interval::default() };
+        let mut interval = make!(Interval { end_ns: 10_000 });
         tasks.tell(&mut interval);
         let rows = interval.blocked.as_ref().expect("the ledger knows them");
         assert_eq!((rows.len(), interval.blocked_tasks, rows[0].task.tid.0), (MOST_BLOCKED, 1999, 1999));
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn no_user_keeps_those_of_another_out() {
-        let of_user = |euid, tid, since_ns| Blocked { euid: Some(euid), ..blocked(tid, since_ns) };
+        let of_user = |euid, tid, since_ns| make!(Blocked { euid: Some(euid), ..blocked(tid, since_ns) });
         let mut tasks = BlockedTasks::default();
         (0..2000).for_each(|tid| tasks.add(of_user(1001, 10 + tid, 100)));
         tasks.add(of_user(1000, 5000, 900));

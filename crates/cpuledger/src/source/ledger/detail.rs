@@ -6,6 +6,7 @@ use std::io;
 use cpuledger_bpf::{Inspector, Wanted, abi};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::field::FieldSet;
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
@@ -60,7 +61,7 @@ impl Detail {
             Detail::Inspector(inspector) => Ok(inspector.parents()?.iter().map(process_and_parent).collect()),
             Detail::Walk(walk) => {
                 let mut rows = Snapshot::default();
-                walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut rows)?;
+                walk.snapshot(&Request::new(Scope::Leaders, FieldSet::ALL), &mut rows)?;
                 let find = |pid: Pid| {
                     let index = rows.processes.binary_search_by_key(&pid, |row| row.pid);
                     index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: Boottime::default() }, |index| {
@@ -90,7 +91,7 @@ impl Detail {
     ) -> Result<(), Error> {
         // A walk clears it once more, so that the rows of a storm give their memory back before others are filled.
         into.clear();
-        let request = Request { scope: Scope::Tasks, fields };
+        let request = Request::new(Scope::Tasks, fields);
         match self {
             Detail::Walk(walk) => {
                 walk.snapshot(&request, into)?;
@@ -102,7 +103,7 @@ impl Detail {
                 let io = IoAccess::of_caller();
                 for part in parts(wanted, inspector.room()) {
                     let read = inspector.inspect(part, groups(fields))?;
-                    let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
+                    let request = make!(Request { fields: fields.without(lacking(read.lacks)), ..request });
                     if into.end_ns == 0 {
                         into.source = SourceKind::Ledger;
                         into.begin_ns = read.begin_ns;

@@ -133,6 +133,7 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_model::make;
     use cpuledger_model::states::OffState;
 
     use super::*;
@@ -157,7 +158,7 @@ mod tests {
         attribution.name(id(7), Comm::new(b"seven"), false);
         attribution.end(id(7), 50);
         let mut lives = Lives::new(Boottime::from_ns(3));
-        let states = States { elapsed_ns: 10, sleep_ns: 10, ..States::default() };
+        let states = make!(States { elapsed_ns: 10, sleep_ns: 10 });
         let seen = Seen {
             number: 3,
             task: id(8),
@@ -174,7 +175,7 @@ mod tests {
         let leader = Seen { number: 4, task: id(9), process: id(9), ..seen };
         lives.renumber(&leader, &Counters::ZERO);
         let mut resting = RestingTasks::default();
-        let blocked = Blocked { task: id(10), process: id(10), since_ns: Some(5), ..Blocked::default() };
+        let blocked = make!(Blocked { task: id(10), process: id(10), since_ns: Some(5) });
         resting.block(5, blocked, OffState::Io);
         (attribution, lives, resting, 60, 70)
     }

@@ -513,9 +513,9 @@ impl Ledger {
     fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<(), Error> {
         let walk = match &mut self.walk {
             Some(walk) => walk,
-            None => self.walk.insert(Walk::open_whole(&Request { scope, fields: FieldSet::ALL }, None)?),
+            None => self.walk.insert(Walk::open_whole(&Request::new(scope, FieldSet::ALL), None)?),
         };
-        walk.snapshot(&Request { scope, fields }, &mut self.others)?;
+        walk.snapshot(&Request::new(scope, fields), &mut self.others)?;
         self.walked_ns = machine::monotonic_ns();
         Ok(())
     }

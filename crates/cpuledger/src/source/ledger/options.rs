@@ -8,6 +8,7 @@ use cpuledger_model::task::Pid;
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Tasks that can be told apart: those that have run since it was attached and are alive, and those that died in the
     /// running interval.
@@ -43,6 +44,7 @@ impl Options {
 
 /// What an interval shall hold besides the processes and tasks that ran in it.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Wanted<'a> {
     /// Fields that will be looked at.
     pub fields: FieldSet,

@@ -348,6 +348,7 @@ impl RestingTasks {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_model::make;
     use cpuledger_model::states::OffState;
 
     use super::{IdleTime, RestingTasks};
@@ -363,14 +364,13 @@ mod tests {
     }
 
     fn row(tid: i32, pid: i32, state: u8) -> Task {
-        Task {
+        make!(Task {
             known: FieldSet::ALL,
             tid: Tid(tid),
             pid: Pid(pid),
             state: State(state),
             start_time_ns: Boottime::from_ns(1),
-            ..Task::default()
-        }
+        })
     }
 
     /// What threads of a process did in 100 ns that have not run, but for sleeping: blocked and stopped.
@@ -381,7 +381,7 @@ mod tests {
     }
 
     fn told(resting: &RestingTasks) -> Vec<(i32, Option<bool>)> {
-        let mut interval = Interval { end_ns: 1000, ..Interval::default() };
+        let mut interval = make!(Interval { end_ns: 1000 });
         resting.tell_blocked(&mut interval);
         let mut told: Vec<(i32, Option<bool>)> =
             interval.blocked.iter().flatten().map(|row| (row.task.tid.0, row.for_io)).collect();
@@ -394,18 +394,15 @@ mod tests {
         let mut resting = RestingTasks::default();
         let tasks =
             vec![row(7, 7, b'S'), row(8, 7, b'D'), row(9, 7, b't'), row(10, 7, b'R'), row(11, 7, b'D')];
-        let listed = |tasks: Vec<Task>| Snapshot {
-            processes: vec![row(7, 7, b'S')],
-            tasks,
-            from_procfs: vec![Tid(11)],
-            ..Snapshot::default()
+        let listed = |tasks: Vec<Task>| {
+            make!(Snapshot { processes: vec![row(7, 7, b'S')], tasks, from_procfs: vec![Tid(11)] })
         };
         resting.find(&listed(tasks.clone()), 600);
         assert_eq!((told(&resting), held(&resting, 7, 5)), (vec![(8, None)], (100, 100)));
         let mut starved = Vec::new();
         resting.list_starved(&mut starved);
         assert_eq!(starved.iter().map(|starved| starved.task.tid.0).collect::<Vec<_>>(), [10]);
-        let later = |runtime_ns| Task { runtime_ns, ..row(10, 7, b'R') };
+        let later = |runtime_ns| make!(Task { runtime_ns, ..row(10, 7, b'R') });
         assert!(!starved[0].has_run(&later(0)) && starved[0].has_run(&later(1)));
         // Slots ran low: it lists them anew, and what is not listed has died.
         resting.forget_blocked();
@@ -419,14 +416,16 @@ mod tests {
     #[test]
     fn who_rests_does_so_when_slots_get_other_numbers() {
         let mut resting = RestingTasks::default();
-        let blocked = |tid| Blocked {
-            task: id(tid),
-            process: id(7),
-            comm: Comm::new(b"hung"),
-            euid: None,
-            since_ns: Some(5),
-            blocked_for_ns: 0,
-            for_io: Some(true),
+        let blocked = |tid| {
+            make!(Blocked {
+                task: id(tid),
+                process: id(7),
+                comm: Comm::new(b"hung"),
+                euid: None,
+                since_ns: Some(5),
+                blocked_for_ns: 0,
+                for_io: Some(true),
+            })
         };
         resting.block(3, blocked(8), OffState::Io);
         resting.rest(4, id(9), id(7), OffState::Stopped);
@@ -489,14 +488,13 @@ mod tests {
         wake(&mut resting, 5);
         wake(&mut resting, 4);
         let states = resting.tasks_of(process, 10).rest_for(100);
-        let expected = States {
+        let expected = make!(States {
             elapsed_ns: 1000,
             blocked_ns: 100,
             io_wait_ns: 100,
             stopped_ns: 100,
             sleep_ns: 800,
-            ..States::default()
-        };
+        });
         assert_eq!((states, states.off_ns()), (expected, 1000));
         wake(&mut resting, 2);
         wake(&mut resting, 3);
@@ -508,20 +506,21 @@ mod tests {
         let task = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(100) };
         let time = IdleTime { length_ns: 1000, end: Boottime::from_ns(5000) };
         let mut resting = RestingTasks::default();
-        let row = |state, start| Task {
-            known: FieldSet::of(&[Field::State]),
-            tid: task.tid,
-            state: State(state),
-            start_time_ns: Boottime::from_ns(start),
-            threads: 1,
-            ..Task::default()
+        let row = |state, start| {
+            make!(Task {
+                known: FieldSet::of(&[Field::State]),
+                tid: task.tid,
+                state: State(state),
+                start_time_ns: Boottime::from_ns(start),
+                threads: 1,
+            })
         };
         let told = |resting: &RestingTasks, row: &Task, has_run| {
             let (tasks, alive_ns) = resting.of_idle(row, &time, true, has_run).expect("it is known");
             tasks.rest_for(alive_ns)
         };
-        let asleep = States { elapsed_ns: 1000, sleep_ns: 1000, ..States::default() };
-        let blocked = States { elapsed_ns: 1000, blocked_ns: 1000, ..States::default() };
+        let asleep = make!(States { elapsed_ns: 1000, sleep_ns: 1000 });
+        let blocked = make!(States { elapsed_ns: 1000, blocked_ns: 1000 });
         // What it does after the cut says nothing of one that has run before.
         assert_eq!(told(&resting, &row(b'D', 100), true), asleep);
         assert_eq!(told(&resting, &row(b'R', 100), false), asleep);

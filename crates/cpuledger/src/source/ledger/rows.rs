@@ -14,6 +14,7 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::disk::DiskTotals;
 use cpuledger_model::field::{Field, FieldSet, GUARDED};
 use cpuledger_model::interval::{Blocked, Division, Exited, Interval, Row, Unattributed, Usage};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::states::{OffState, OffTasks, States};
@@ -148,7 +149,7 @@ impl RowBuilder {
         into: &mut Interval,
     ) -> Result<(), crate::Error> {
         debug_assert_eq!(closed.imbalance_ns(), 0, "the kernel half balances by itself");
-        into.renew(Interval {
+        into.renew(make!(Interval {
             source: SourceKind::Ledger,
             start_ns: closed.start_ns,
             end_ns: closed.end_ns,
@@ -156,12 +157,12 @@ impl RowBuilder {
             capacity_ns: closed.capacity_ns(),
             idle_ns: Some(closed.idle_ns()),
             unattributed_ns: Some(closed.unattributed_ns()),
-            unattributed_by: Unattributed {
+            unattributed_by: make!(Unattributed {
                 no_slot_ns: closed.no_slot_ns(),
                 forgotten_task_ns: closed.stray_ns,
                 uncovered_cpu_ns: closed.uncovered_ns(),
                 not_attached_ns: 0,
-            },
+            }),
             read_begin_ns: closed.end_ns,
             exited: Some(Vec::new()),
             blocked: Some(Vec::new()),
@@ -172,8 +173,7 @@ impl RowBuilder {
             network: closed.booked.network(),
             disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
             disks: closed.booked.disks().cloned(),
-            ..Interval::default()
-        });
+        }));
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.
@@ -328,7 +328,7 @@ impl RowBuilder {
                 } else {
                     self.lives.end(&seen, &last)
                 };
-                into.exited.get_or_insert_default().push(Exited {
+                into.exited.get_or_insert_default().push(make!(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns + own_ns,
                     states: sum_of(states, own_states),
@@ -338,7 +338,7 @@ impl RowBuilder {
                     accounting_start: Some(heir.start_time_ns),
                     ends_process: Some(ends_process),
                     booked: self.last_booked(&booked),
-                });
+                }));
                 growth
             } else {
                 into.renumbered.push(renumbered(time));
@@ -433,11 +433,11 @@ impl RowBuilder {
                 growth.totals.store_into(&mut row);
             }
             row.known = row.known.without(held_back);
-            let usage = Usage {
+            let usage = make!(Usage {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
-                division: Division { self_user_ns: division.user_ns, ..Division::default() },
+                division: make!(Division { self_user_ns: division.user_ns }),
                 states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
@@ -445,8 +445,7 @@ impl RowBuilder {
                     growth.map_or(booked, |growth| growth.counters.or(&booked)).without(held_back),
                     states,
                 ),
-                ..Usage::default()
-            };
+            });
             into.tasks.push(Row::new(row, usage));
         }
     }
@@ -511,7 +510,7 @@ impl RowBuilder {
                 self.resting.rest(time.number, task, process, state);
                 continue;
             }
-            let blocked = Blocked {
+            let blocked = make!(Blocked {
                 task,
                 process,
                 comm: Comm::from_c_bytes(&time.slot.comm),
@@ -519,7 +518,7 @@ impl RowBuilder {
                 since_ns: off.since_ns,
                 blocked_for_ns: closed.end_ns,
                 for_io: Some(state == OffState::Io),
-            };
+            });
             self.resting.block(time.number, blocked, state);
         }
     }
@@ -562,7 +561,7 @@ impl RowBuilder {
             let (others, mut off_cpu) = (self.others_of(&account, &row), account.off_cpu);
             off_cpu.add(&OffCpu::of_idle(others, closed.end_ns - closed.start_ns));
             into.attributed_ns += account.parts.total_ns();
-            let usage = Usage {
+            let usage = make!(Usage {
                 cpu_ns: account.parts.total_ns(),
                 self_ns,
                 exited_threads_ns: Some(exited_threads_ns),
@@ -576,7 +575,7 @@ impl RowBuilder {
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
                 growth: with_wait(growth.or(&account.booked).without(held_back), off_cpu.states),
                 is_unseen: false,
-            };
+            });
             into.processes.push(Row::new(row, usage));
         }
         self.add_others(wanted, into);
@@ -604,17 +603,16 @@ impl RowBuilder {
     /// cut, or whose threads would have to be summed.
     fn row_of_procfs(&mut self, process: TaskId, fields: FieldSet) -> Task {
         let pid = Pid(process.tid.0);
-        let bare = Task {
+        let bare = make!(Task {
             known: FieldSet::of(&[Field::Tid, Field::Pid]),
             tid: process.tid,
             pid,
             start_time_ns: process.start_time_ns,
-            ..Task::default()
-        };
+        });
         match self.process_of_procfs(pid, fields) {
             // Whose pid it was may be gone.
             Some(row) if is_start(row.start_time_ns, process.start_time_ns) => {
-                Task { start_time_ns: process.start_time_ns, ..row }
+                make!(Task { start_time_ns: process.start_time_ns, ..row })
             }
             _ => bare,
         }

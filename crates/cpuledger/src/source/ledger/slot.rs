@@ -6,6 +6,7 @@ use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::{Owner, Renumbered};
+use cpuledger_model::make;
 use cpuledger_model::states::States;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -65,7 +66,7 @@ pub(super) fn increment(time: &TaskTime, process_is_dead: bool) -> Increment {
 pub(super) fn exit(time: &TaskTime) -> Exit {
     let slot = &time.slot;
     let (cgroup_id, cgroup_v1_cpu_id) = of_dead(time.cgroup[0], time.cgroup[1]);
-    Exit {
+    make!(Exit {
         task: task_of(slot),
         process: process_of(slot),
         ppid: Pid(slot.ppid_or_next_free.cast_signed()),
@@ -77,21 +78,21 @@ pub(super) fn exit(time: &TaskTime) -> Exit {
         lifetime_ns: slot.lifetime_ns,
         cgroup_id,
         cgroup_v1_cpu_id,
-    }
+    })
 }
 
 /// One that goes on under another tid.
 pub(super) fn renumbered(time: &TaskTime) -> Renumbered {
     let slot = &time.slot;
-    let owner = Owner { process: process_of(slot), uid: slot.uid, euid: slot.euid };
-    Renumbered { task: task_of(slot), owner: Some(owner) }
+    let owner = make!(Owner { process: process_of(slot), uid: slot.uid, euid: slot.euid });
+    make!(Renumbered { task: task_of(slot), owner: Some(owner) })
 }
 
 /// What a task did that has run in the interval.
 pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
     let Off { time: off, begin_ns, .. } = time.off?;
     let end_ns = if time.is_last { time.slot.end_ns_or_batch } else { cut_ns };
-    Some(States {
+    Some(make!(States {
         elapsed_ns: end_ns.saturating_sub(begin_ns),
         runqueue_wait_ns: off.waits_ns,
         blocked_ns: off.blocked_ns + off.io_ns,
@@ -99,7 +100,7 @@ pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
         sleep_ns: off.sleeps_ns,
         stopped_ns: off.stopped_ns,
         unseen_ns: off.unseen_ns,
-    })
+    }))
 }
 
 /// Whether a task had no time on a CPU that the hooks were shown, though it may have had some. For one that the walk does not see either,
@@ -116,7 +117,7 @@ pub(super) fn born_ns(time: &TaskTime) -> u64 {
 
 /// What a slot tells of a task that could not be looked at.
 pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
-    Task {
+    make!(Task {
         known: FieldSet::of(&[
             Field::Tid,
             Field::Pid,
@@ -131,8 +132,7 @@ pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
         uid: slot.uid,
         euid: slot.euid,
         comm: Comm::from_c_bytes(&slot.comm),
-        ..Task::default()
-    }
+    })
 }
 
 #[cfg(test)]

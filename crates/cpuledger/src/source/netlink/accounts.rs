@@ -21,10 +21,11 @@ pub fn of_threads(pid: u32, threads: &[Taskstats]) -> Taskstats {
 mod tests {
     use super::*;
     use crate::source::netlink::layout::{Dead, Exact, Used};
+    use cpuledger_model::make;
 
     fn thread(tid: u32, runtime_ns: u64, dead_ns: u64) -> Taskstats {
-        let used = |runtime_ns| Used { runtime_ns, user_ns: runtime_ns, system_ns: 0, stolen_ns: 1 };
-        let dead = Dead { accounting_parent: 3, threads: used(dead_ns), children: used(40) };
+        let used = |runtime_ns| make!(Used { runtime_ns, user_ns: runtime_ns, system_ns: 0, stolen_ns: 1 });
+        let dead = make!(Dead { accounting_parent: 3, threads: used(dead_ns), children: used(40) });
         let start_ns = u64::from(tid);
         let exact = Exact { start_ns, used: used(runtime_ns), dead: Some(dead), ..Exact::default() };
         Taskstats { tid, pid: Some(7), exact: Some(exact), ..Taskstats::default() }

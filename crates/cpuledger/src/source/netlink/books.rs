@@ -9,6 +9,7 @@ use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::buffer::empty;
 use cpuledger_model::exit::{EXITS_LIMIT, Exit};
 use cpuledger_model::interval::{Exited, Interval};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::Pid;
@@ -49,6 +50,7 @@ const MOST_MORE: usize = 1 << 14;
 
 /// Which rows an interval has besides those of processes that used CPU time.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct RowsOf<'a> {
     /// These processes.
     pub pids: &'a [Pid],
@@ -174,7 +176,7 @@ impl AccountBooks {
         self.netlink.known.suspensions.note(at_ns, suspended_ns);
         let start_ns = if is_first { at_ns } else { self.last_ns };
         let length_ns = at_ns.saturating_sub(start_ns);
-        into.renew(Interval {
+        into.renew(make!(Interval {
             source: SourceKind::Netlink,
             start_ns,
             end_ns: at_ns,
@@ -185,8 +187,7 @@ impl AccountBooks {
             exited: self.netlink.sees_exits().then(Vec::new),
             unidentified_exits: Some(std::mem::take(&mut self.unidentified)),
             missed_exits: self.netlink.listener.as_mut().map_or(0, Listener::take_missed),
-            ..Interval::default()
-        });
+        }));
         self.tell_exits(at_ns, is_first, into);
         self.close(&cut, online_cpus);
         if is_first {
@@ -350,14 +351,13 @@ impl AccountBooks {
             let last_ns = accounts.used_by(exit.task.tid.0, start).cpu_ns();
             let parent_start =
                 accounts.start_of(parent).map(|start| Boottime::from_ns(start.ns() / TICK_NS * TICK_NS));
-            Exited {
+            make!(Exited {
                 exit,
                 cpu_ns: used.cpu_ns().saturating_sub(last_ns),
                 accounting_parent: Some(Pid(parent)).filter(|pid| pid.0 != 0),
                 accounting_start: parent_start,
                 ends_process: Some(is_last),
-                ..Exited::default()
-            }
+            })
         }));
         cpuledger_model::buffer::Trim::trim(&mut self.reported);
     }

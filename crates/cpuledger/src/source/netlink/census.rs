@@ -16,6 +16,7 @@ use super::reaped::Said;
 
 /// What the directory of a process tells of it without being opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Process {
     /// Its number.
     pub pid: i32,

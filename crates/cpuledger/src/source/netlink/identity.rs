@@ -26,6 +26,7 @@ const MOST_TASKS: usize = 1 << 20;
 
 /// Between which instants something was, CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Window {
     /// Not before.
     pub first_ns: u64,

@@ -9,6 +9,7 @@
 
 pub use cpuledger_model::account::{Dead, Used};
 use cpuledger_model::boottime::{Boottime, TICK_NS};
+use cpuledger_model::make;
 use cpuledger_model::task::Comm;
 
 /// The oldest version that is decoded: that of Linux 2.6.32 to 4.19.
@@ -32,6 +33,7 @@ const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
 
 /// What is not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unknown {
     /// Its version is older or newer than what is known here.
     #[error(
@@ -67,6 +69,7 @@ const LAST_OF_PROCESS: u8 = 0x20;
 
 /// Time lost to one thing, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Delay {
     /// How often.
     pub count: u64,
@@ -76,6 +79,7 @@ pub struct Delay {
 
 /// One `struct taskstats`. A member that came with a later version than the oldest is `None` before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Taskstats {
     /// Which layout it had.
     pub version: u16,
@@ -149,6 +153,7 @@ pub struct Taskstats {
 
 /// In nanoseconds, of a task, or of a process with its dead threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Exact {
     /// Start by CLOCK_MONOTONIC.
     pub start_monotonic_ns: u64,
@@ -248,15 +253,22 @@ fn decode_exact(version: u16, members: &Members<'_>) -> Exact {
     let u64 = |offset: usize| members.u64(SERIES_BEGIN + offset);
     let has_taken = version > SERIES[0].0;
     let has_dead = version > SERIES[1].0;
-    let used = |offset: usize| Used {
-        runtime_ns: u64(offset),
-        user_ns: u64(offset + 8),
-        system_ns: u64(offset + 16),
-        // By interrupts and by the hypervisor.
-        stolen_ns: if has_taken { u64(offset + 24) + u64(offset + 32) } else { 0 },
+    let used = |offset: usize| {
+        make!(Used {
+            runtime_ns: u64(offset),
+            user_ns: u64(offset + 8),
+            system_ns: u64(offset + 16),
+            // By interrupts and by the hypervisor.
+            stolen_ns: if has_taken { u64(offset + 24) + u64(offset + 32) } else { 0 },
+        })
     };
-    let dead =
-        || Dead { accounting_parent: members.u32(SERIES_BEGIN + 56), threads: used(64), children: used(104) };
+    let dead = || {
+        make!(Dead {
+            accounting_parent: members.u32(SERIES_BEGIN + 56),
+            threads: used(64),
+            children: used(104)
+        })
+    };
     Exact { start_monotonic_ns: u64(0), start_ns: u64(8), used: used(16), dead: has_dead.then(dead) }
 }
 

@@ -20,6 +20,7 @@ const MOST_RECEIVES: usize = 1 << 12;
 
 /// A task that died, as it said so.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Report {
     /// Its last figures.
     pub figures: Taskstats,

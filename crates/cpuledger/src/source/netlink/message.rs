@@ -42,6 +42,7 @@ const TYPE_MASK: u16 = 0x3fff;
 
 /// A request with one attribute.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Request<'a> {
     /// The number of the family.
     pub family: u16,
@@ -78,6 +79,7 @@ impl Request<'_> {
 
 /// A message from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message<'a> {
     /// Of the request it answers; of a report, how many its CPU has made.
     pub sequence: u32,
@@ -87,6 +89,7 @@ pub struct Message<'a> {
 
 /// What a message says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Body<'a> {
     /// The error of a request, positive; 0 where it was done.
     Outcome(i32),
@@ -100,6 +103,7 @@ pub enum Body<'a> {
 
 /// The structs of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Figures<'a> {
     /// That of a task.
     pub task: Option<&'a [u8]>,

@@ -68,6 +68,7 @@ use cpuledger_client::clock;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::exit::{Death, Exit, Exits, Fold};
 use cpuledger_model::field::FieldSet;
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, TaskId, Tid};
@@ -259,7 +260,7 @@ impl Netlink {
                 let told_ns = report.process.map_or(exit.runtime_ns, |process| process.runtime_ns);
                 reaped.died(exit.process.tid.0, exit.ppid.0, told_ns);
             }
-            pending.push(Death { exit, at: report.read });
+            pending.push(make!(Death { exit, at: report.read }));
         });
         read.map_err(open::failed)
     }
@@ -504,7 +505,7 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
     let task = known.find(tid, figures.elapsed_us, window, tell);
     task.is_dead = true;
     let id = TaskId { tid: Tid(tid), start_time_ns: task.start };
-    Exit {
+    make!(Exit {
         task: id,
         process: process.unwrap_or(id),
         ppid: Pid(figures.ppid.cast_signed()),
@@ -516,7 +517,7 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
         lifetime_ns: figures.elapsed_us.saturating_mul(1_000),
         cgroup_id: None,
         cgroup_v1_cpu_id: None, // in no message
-    }
+    })
 }
 
 #[cfg(test)]
@@ -533,7 +534,7 @@ mod tests {
             ask_at_once(&mut netlink.socket, &[myself; BATCH], &mut answers).expect("answers");
         assert!(is_overrun && answers.iter().any(Option::is_none), "there is no room for all of them");
         let mut snapshot = Snapshot::default();
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         netlink.snapshot(&request, &mut snapshot).expect("a snapshot");
         let mut census = Census::open().expect("procfs");
         // Those that lived before and live now have lived in between.

@@ -8,6 +8,7 @@
 //! is given twice.
 
 use cpuledger_model::boottime::Boottime;
+use cpuledger_model::make;
 use cpuledger_model::task::Pid;
 use rustc_hash::FxHashMap;
 
@@ -21,6 +22,7 @@ const MOST_PROCESSES: usize = 1 << 18;
 
 /// What /proc says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Said {
     /// CPU time of those it has waited for.
     pub children_ns: u64,
@@ -139,7 +141,7 @@ impl Reaped {
             }
             let extra_ns = advance(&mut self.parents, self.since, pid, said, told_ns);
             if extra_ns > 0 {
-                into.push(Fold { ppid: Pid(pid), exits: 0, runtime_ns: extra_ns });
+                into.push(make!(Fold { ppid: Pid(pid), exits: 0, runtime_ns: extra_ns }));
             }
         }
     }

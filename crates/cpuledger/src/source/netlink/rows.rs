@@ -3,6 +3,7 @@
 use cpuledger_bpf::abi;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::field::{DELAYS, Field, FieldSet, IO, USAGE};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Scope, Snapshot};
 use cpuledger_model::task::{Pid, State, Task, Tid};
 
@@ -43,6 +44,7 @@ const TIMES: FieldSet = FieldSet::of(&[Field::User, Field::System]);
 
 /// What this kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Abilities {
     /// The scheduler's runtime and waiting: not where delay accounting is off in a kernel before 5.14.
     pub has_runtime: bool,
@@ -79,6 +81,7 @@ impl Abilities {
 
 /// Which number is asked for, and as what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Query {
     /// The sums of a process, which comes next.
     Totals(i32),
@@ -210,7 +213,7 @@ impl<'a> Rows<'a> {
         let times = *shown;
         let row = task_of(self.abilities, tid, process, figures, (known.start, known.is_dead), times);
         let fields = if was_suspended && !known.is_told { row.known.without(START) } else { row.known };
-        Task { known: fields, comm: told.unwrap_or(figures.comm), ..row }
+        make!(Task { known: fields, comm: told.unwrap_or(figures.comm), ..row })
     }
 }
 
@@ -230,7 +233,7 @@ pub fn task_of(
     if !figures.has_counted_delays() {
         fields = fields.without(DELAYS);
     }
-    Task {
+    make!(Task {
         known: fields,
         tid: Tid(tid),
         pid: Pid(process.pid),
@@ -258,8 +261,7 @@ pub fn task_of(
         write_bytes: figures.write_bytes,
         cancelled_write_bytes: figures.cancelled_write_bytes,
         comm: figures.comm,
-        ..Task::default()
-    }
+    })
 }
 
 /// The row of a process whose figures are sums of its threads, dead ones included: what is of one task only is not known.

@@ -21,6 +21,7 @@ const ANSWER_BYTES: usize = 2048;
 
 /// What receiving gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Received {
     /// The number of messages received; more may be waiting.
     Some(usize),
@@ -32,6 +33,7 @@ pub enum Received {
 
 /// What goes wrong with a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failure {
     /// The kernel's answer.
     Errno(Errno),

@@ -26,6 +26,7 @@ const DIRECTORY_BYTES: usize = 1 << 20;
 
 /// What becomes of an attempt to read something of a task.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Attempt<T> {
     /// It was read.
     Done(T),

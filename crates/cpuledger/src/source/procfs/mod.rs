@@ -97,7 +97,7 @@ impl Procfs {
     /// # Errors
     /// Only those that are not about the process.
     pub fn process(&mut self, pid: Pid, fields: FieldSet) -> Result<Option<Task>, Error> {
-        let needs = Needs::of(&Request { scope: Scope::Processes, fields }, self.available);
+        let needs = Needs::of(&Request::new(Scope::Processes, fields), self.available);
         let mut found = Snapshot::default();
         self.reader.begin();
         self.reader.read_process(self.root.as_fd(), pid.0, &needs, &mut found)?;
@@ -148,7 +148,7 @@ impl Procfs {
         fields: FieldSet,
         into: &mut Snapshot,
     ) -> Result<(), Error> {
-        let needs = Needs::of(&Request { scope: Scope::Tasks, fields }, self.available);
+        let needs = Needs::of(&Request::new(Scope::Tasks, fields), self.available);
         self.reader.begin();
         self.reader.read_tasks_but(self.root.as_fd(), pid.0, seen, &needs, into)
     }

@@ -65,6 +65,7 @@ pub const CGROUPS: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1Cpu
 /// Files of a task, or of a process, beside `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // named like the files
+#[non_exhaustive]
 pub struct Files {
     pub status: bool,
     pub statm: bool,
@@ -99,6 +100,7 @@ impl Files {
 
 /// What a request needs beside `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Needs {
     /// Of each process.
     pub process: Files,
@@ -155,7 +157,7 @@ mod tests {
     use cpuledger_model::snapshot::Scope;
 
     fn needs(scope: Scope, fields: &[Field]) -> Needs {
-        Needs::of(&Request { scope, fields: FieldSet::of(fields) }, FieldSet::ALL)
+        Needs::of(&Request::new(scope, FieldSet::of(fields)), FieldSet::ALL)
     }
 
     #[test]
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_lacks_is_not_looked_for() {
-        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        let request = Request::new(Scope::Tasks, FieldSet::ALL);
         let needs = Needs::of(&request, STAT);
         assert!(!needs.process.any() && !needs.task.any() && !needs.clock);
     }

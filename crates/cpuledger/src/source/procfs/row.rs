@@ -2,6 +2,7 @@
 
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::make;
 use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
 use cpuledger_proc::task::io::Io;
 use cpuledger_proc::task::schedstat::Schedstat;
@@ -13,6 +14,7 @@ use super::needs;
 
 /// What the numbers of /proc are counted in.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Units {
     /// USER_HZ.
     pub ticks_per_second: u64,
@@ -40,7 +42,7 @@ pub fn from_stat(pid: i32, stat: &Stat<'_>, units: Units) -> Option<Task> {
     if stat.threads == 0 {
         return None; // the kernel found no signal_struct: parent, session and totals are missing
     }
-    Some(Task {
+    Some(make!(Task {
         known: needs::STAT,
         tid: Tid(stat.tid),
         pid: Pid(pid),
@@ -69,8 +71,7 @@ pub fn from_stat(pid: i32, stat: &Stat<'_>, units: Units) -> Option<Task> {
         major_faults: stat.major_faults,
         children_minor_faults: stat.children_minor_faults,
         children_major_faults: stat.children_major_faults,
-        ..Task::default()
-    })
+    }))
 }
 
 /// Adds `status`. Switches in it are those of one task: of a process they are known only as long as it has no other.
@@ -176,7 +177,7 @@ mod tests {
     };
 
     fn row(threads: u32) -> Task {
-        Task { threads, ..Task::default() }
+        make!(Task { threads })
     }
 
     #[test]
@@ -212,9 +213,9 @@ mod tests {
 
     #[test]
     fn threads_have_the_memory_of_their_process_or_none_that_is_known() {
-        let mut process = Task { vsize_bytes: 7, known: needs::STAT, ..row(2) };
+        let mut process = make!(Task { vsize_bytes: 7, known: needs::STAT, ..row(2) });
         add_statm(&mut process, Statm { resident_pages: 2, shared_pages: 1 }, UNITS);
-        let mut task = Task { known: needs::STAT, ..Task::default() };
+        let mut task = make!(Task { known: needs::STAT });
         share_memory(&mut task, &process);
         assert_eq!(Field::Rss.value(&task), Value::Unsigned(8192));
         assert_eq!(Field::Vsize.value(&task), Value::Unsigned(7));

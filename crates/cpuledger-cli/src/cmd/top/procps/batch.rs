@@ -7,6 +7,7 @@ use cpuledger::interval::{Interval, Row, TaskCounts};
 use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::{Boottime, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger_model::make;
 use cpuledger_names::logins;
 use cpuledger_names::lookups::Lookups;
 use cpuledger_names::row::Surroundings;
@@ -75,7 +76,7 @@ fn needed(options: &Options) -> FieldSet {
 fn list(options: &Options) -> anyhow::Result<Snapshot> {
     let fields = needed(options);
     let scope = scope_of_listing(options.has_threads, None, fields);
-    let request = Request { scope, fields };
+    let request = Request::new(scope, fields);
     // The ledger knows intervals only.
     let wanted = options.source.filter(|kind| kind.has_snapshots());
     let mut snapshot = Snapshot::default();
@@ -91,15 +92,14 @@ fn wanted(options: &Options) -> Wanted {
         Who::Pids(pids) if !options.has_threads => pids.iter().copied().map(Pid).collect(),
         _ => Vec::new(),
     };
-    Wanted {
+    make!(Wanted {
         source: options.source,
         length_ns: options.delay_ns.unwrap_or(USUAL_DELAY_NS).max(LEAST_DELAY_NS),
         fields: TEXT.union(needed(options)),
         has_all: pids.is_empty(),
         pids,
         by_task: options.has_threads,
-        ..Wanted::default()
-    }
+    })
 }
 
 /// Writes iterations to standard output.

@@ -62,7 +62,7 @@ pub fn compare(by: By, one: &Entry<'_>, other: &Entry<'_>, around: &Surroundings
     }
     // Arguments, if they were looked up.
     fn command<'a>(task: &'a Task, around: &'a Surroundings) -> &'a [u8] {
-        Row { task, around }.cmdline_or_comm()
+        Row::new(task, around).cmdline_or_comm()
     }
     match by {
         By::Share => one.share().cmp(&other.share()),

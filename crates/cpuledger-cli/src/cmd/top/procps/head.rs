@@ -173,6 +173,7 @@ fn memory_lines(memory: &Memory, scale: usize) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use cpuledger::SourceKind;
+    use cpuledger_model::make;
 
     use super::*;
 
@@ -196,15 +197,14 @@ mod tests {
 
     #[test]
     fn the_balance_of_procfs_has_no_idle_time() {
-        let interval = Interval {
+        let interval = make!(Interval {
             source: SourceKind::Procfs,
             start_ns: 1_000_000_000,
             end_ns: 4_000_000_000,
             online_cpus: 2,
             capacity_ns: 6_000_000_000,
             attributed_ns: 370_350_000,
-            ..Interval::default()
-        };
+        });
         assert_eq!(
             balance(&interval),
             "Balance: attributed 12.345% of 200% in 3.000 s, procfs; idle time not seen"
@@ -214,9 +214,8 @@ mod tests {
     /// Scripts find lines and figures by these; only the line that has always had them may match.
     #[test]
     fn the_balance_matches_no_pattern_of_scripts() {
-        let interval =
-            Interval { idle_ns: Some(1), unattributed_ns: Some(0), online_cpus: 1, ..Interval::default() };
-        let walked = Interval { idle_ns: None, ..Interval::default() };
+        let interval = make!(Interval { idle_ns: Some(1), unattributed_ns: Some(0), online_cpus: 1 });
+        let walked = make!(Interval { idle_ns: None });
         for line in [FIRST.to_owned(), balance(&interval), balance(&walked)] {
             for pattern in [
                 "Cpu", "CPU", "cpu", "Mem", "Swap", "Tasks", "Threads", "load", "users", "zombie", "KiB",

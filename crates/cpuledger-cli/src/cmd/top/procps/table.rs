@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use cpuledger::counters::Counters;
 use cpuledger::field::Value;
 use cpuledger::interval::{Row, Usage};
+use cpuledger_model::make;
 use cpuledger_names::row::Surroundings;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{
@@ -135,7 +136,7 @@ impl Table<'_> {
     fn append_as_in_top(&self, cell: &mut Vec<u8>, column: TableColumn, entry: &Entry<'_>) {
         // The columns of procps show totals, and the share of CPU time.
         let growth = Counters::of(entry.whole);
-        let usage = Usage { cpu_ns: entry.cpu_ns, growth, ..Usage::default() };
+        let usage = make!(Usage { cpu_ns: entry.cpu_ns, growth });
         column.append(
             cell,
             &Row::new(*entry.whole, usage),

@@ -83,12 +83,13 @@ impl Who {
 #[cfg(test)]
 mod tests {
     use cpuledger::{FieldSet, Pid, Tid};
+    use cpuledger_model::make;
 
     use super::*;
 
     #[test]
     fn rows_are_those_of_the_user_or_of_the_others() {
-        let row = Task { known: FieldSet::ALL, euid: 0, uid: 7, suid: 8, fsuid: 9, ..Task::default() };
+        let row = make!(Task { known: FieldSet::ALL, euid: 0, uid: 7, suid: 8, fsuid: 9 });
         let wants = |text: &str, is_any| {
             let mut who = Who::All;
             who.set_user(text, is_any, &|name| name.parse().ok()).expect("a user");
@@ -104,7 +105,7 @@ mod tests {
         who.add_pids("3,3,0", 12).expect("numbers");
         who.add_pids("5,", 12).expect("numbers");
         assert_eq!(who, Who::Pids(vec![3, 5, 12]));
-        let thread = Task { pid: Pid(5), tid: Tid(6), ..Task::default() };
-        assert!(who.wants(&thread) && !who.wants(&Task { pid: Pid(6), tid: Tid(6), ..thread }));
+        let thread = make!(Task { pid: Pid(5), tid: Tid(6) });
+        assert!(who.wants(&thread) && !who.wants(&make!(Task { pid: Pid(6), tid: Tid(6), ..thread })));
     }
 }

@@ -1,6 +1,7 @@
 //! The third line of the head: a meter for each CPU, memory and load, and the time line behind them.
 
 use cpuledger::host_statistics::CpuShare;
+use cpuledger_model::make;
 use cpuledger_view::interval::column::append_size;
 use ratatui_core::buffer::Buffer;
 
@@ -121,12 +122,12 @@ fn shown(state: &State, frame: &Frame) -> Vec<CpuShare> {
         return cpus.clone();
     }
     let part = |part: fn(&CpuShare) -> u32| cpus.iter().map(part).sum::<u32>() / cpus.len() as u32;
-    vec![CpuShare {
+    vec![make!(CpuShare {
         cpu: 0,
         user: part(|share| share.user),
         system: part(|share| share.system),
         stolen: part(|share| share.stolen),
-    }]
+    })]
 }
 
 /// `0 ━━━━╍╍──  62 %` for each.

@@ -1,6 +1,7 @@
 //! Arguments are known before a filter or a search looks at them.
 
 use cpuledger::Boottime;
+use cpuledger_model::make;
 
 use super::*;
 
@@ -16,7 +17,7 @@ fn read(state: &mut State) -> Vec<i32> {
             asked.push(row.pid.0);
             let arguments =
                 format!("{}\0--number\0{}\0", String::from_utf8_lossy(row.comm.as_bytes()), row.pid);
-            let leader = cpuledger::Task { tid: cpuledger::Tid(row.pid.0), ..row };
+            let leader = make!(cpuledger::Task { tid: cpuledger::Tid(row.pid.0), ..row });
             let arguments = Some(arguments.into_bytes().into_boxed_slice());
             state.learn(leader.id(), row.comm, Boottime::from_ns(u64::MAX), arguments);
         }

@@ -3,6 +3,7 @@
 use cpuledger::host_statistics::CpuShare;
 use cpuledger::{Account, Accounts};
 use cpuledger_model::framing::CgroupNames;
+use cpuledger_model::make;
 use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
 use cpuledger_model::waits::WaitTotals;
 use cpuledger_names::named::Named;
@@ -75,7 +76,7 @@ fn blame_says_who_made_whom_wait_where_that_is_kept() {
     let names =
         [(1, "/web"), (2, "/backup")].map(|(id, path)| (ids(id), CgroupNames::of_path(path.as_bytes())));
     frame.around.named = Named::of(names.into_iter().collect());
-    let pair = |by, of, ns| WaitPair { by, of: Party::Cgroup(ids(of)), ns };
+    let pair = |by, of, ns| WaitPair::new(by, Party::Cgroup(ids(of)), ns);
     let pairs = [
         pair(Party::Cgroup(ids(2)), 1, 312_000_000),
         pair(Party::Cgroup(ids(1)), 2, 40_000_000),
@@ -97,7 +98,7 @@ fn blame_says_who_made_whom_wait_where_that_is_kept() {
     assert_eq!(line(&mut state, 120), Some(format!("{first}{second}{third}")));
     assert_eq!(line(&mut state, 80), Some(format!("{first}{second}")));
     assert_eq!(line(&mut state, 40), Some(first.to_owned()));
-    let among = WaitPair { by: Party::Cgroup(ids(1)), of: Party::Cgroup(ids(1)), ns: 900_000_000 };
+    let among = WaitPair::new(Party::Cgroup(ids(1)), Party::Cgroup(ids(1)), 900_000_000);
     let interval = &mut state.frame.as_mut().expect("it was given").interval;
     interval.pairs = Some(WaitPairs::of([among]));
     assert_eq!(line(&mut state, 120), None, "no other cgroup is to blame");
@@ -114,12 +115,12 @@ fn blame_names_who_waited_and_because_of_whom() {
         row.usage.growth.wait_suffered_ns = suffered_ms * 1_000_000;
         row.usage.growth.wait_caused_ns = caused_ms * 1_000_000;
     }
-    interval.waits = WaitTotals {
+    interval.waits = make!(WaitTotals {
         suffered_ns: Some(1_000_000_000),
         tasks_ns: Some(950_000_000),
         interrupts_ns: Some(50_000_000),
         ..WaitTotals::NOTHING
-    };
+    });
     let mut state = state(frame);
     let line = |state: &mut State, width| {
         let shown = text(state, width, 24);
@@ -256,7 +257,7 @@ fn lists_are_clicked_and_scrolled() {
 #[test]
 fn the_head_has_three_lines_and_every_cpu_a_place_at_any_width() {
     let mut frame = fixture::frame();
-    let share = |cpu: u32| CpuShare { cpu, user: cpu % 4 * 300, system: 0, stolen: 0 };
+    let share = |cpu: u32| make!(CpuShare { cpu, user: cpu % 4 * 300, system: 0, stolen: 0 });
     for count in [1, 2, 8, 9, 64, 256] {
         frame.around.cpus = (0..count).map(share).collect();
         let mut state = state(fixture::frame());

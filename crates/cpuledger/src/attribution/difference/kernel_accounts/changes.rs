@@ -2,6 +2,7 @@
 
 use cpuledger_model::account::{Dead, Used};
 use cpuledger_model::boottime::Boottime;
+use cpuledger_model::make;
 use cpuledger_model::task::{Pid, TaskId};
 
 use crate::attribution::Parts;
@@ -47,12 +48,12 @@ impl Change {
 /// Of growth that is less than nothing, nothing.
 pub(super) fn at_least_nothing(used: Used) -> Used {
     let bounded = |ns: u64| ns.cast_signed().max(0).cast_unsigned();
-    Used {
+    make!(Used {
         runtime_ns: bounded(used.runtime_ns),
         user_ns: bounded(used.user_ns),
         system_ns: bounded(used.system_ns),
         stolen_ns: bounded(used.stolen_ns),
-    }
+    })
 }
 
 impl KernelAccounts {

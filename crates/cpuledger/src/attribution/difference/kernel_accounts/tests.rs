@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use cpuledger_model::account::Dead;
+use cpuledger_model::make;
 
 use super::*;
 use crate::attribution::Parts;
@@ -46,7 +47,7 @@ struct World {
 }
 
 fn used(ns: u64) -> Used {
-    Used { runtime_ns: ns - ns / 10, user_ns: ns / 2, system_ns: ns / 4, stolen_ns: ns / 10 }
+    make!(Used { runtime_ns: ns - ns / 10, user_ns: ns / 2, system_ns: ns / 4, stolen_ns: ns / 10 })
 }
 
 impl World {
@@ -161,7 +162,7 @@ impl World {
     fn told(&self, has_all: bool) -> Vec<Told> {
         let mut told = Vec::new();
         for (&pid, process) in &self.processes {
-            let dead = Dead { accounting_parent: process.parent as u32, ..process.dead };
+            let dead = make!(Dead { accounting_parent: process.parent as u32, ..process.dead });
             for (&tid, thread) in process.threads.iter().filter(|(_, thread)| has_all || thread.ran) {
                 let start = Boottime::from_ns(thread.start);
                 told.push(Told { tid, pid, start, place: tid as u32, used: thread.used, dead });
@@ -338,13 +339,13 @@ fn a_zombie_is_its_own_until_it_is_reaped() {
 
 /// A cut of one process, whose other records are of the same instant.
 fn alone(pid: i32, ns: u64, children_ns: u64) -> Told {
-    let dead = Dead { accounting_parent: 0, threads: Used::default(), children: used(children_ns) };
+    let dead = make!(Dead { accounting_parent: 0, threads: Used::default(), children: used(children_ns) });
     Told { tid: pid, pid, start: Boottime::from_ns(1), place: 0, used: used(ns), dead }
 }
 
 #[test]
 fn a_process_that_dies_after_the_cut_stays_in_it() {
-    let child = Told { dead: Dead { accounting_parent: 1, ..Dead::default() }, ..alone(2, 70_000, 0) };
+    let child = Told { dead: make!(Dead { accounting_parent: 1 }), ..alone(2, 70_000, 0) };
     let mut accounts = KernelAccounts::default();
     let (mut shares, mut growth) = (Vec::new(), Vec::new());
     let mut close = |accounts: &mut KernelAccounts, told: &[Told], at_ns: u64, has_all: bool| {
@@ -369,7 +370,7 @@ fn a_process_that_dies_after_the_cut_stays_in_it() {
 
 #[test]
 fn an_heir_that_was_read_too_early_owes_until_the_next_cut() {
-    let child = Told { dead: Dead { accounting_parent: 1, ..Dead::default() }, ..alone(2, 70_000, 0) };
+    let child = Told { dead: make!(Dead { accounting_parent: 1 }), ..alone(2, 70_000, 0) };
     let mut accounts = KernelAccounts::default();
     let (mut shares, mut growth) = (Vec::new(), Vec::new());
     let mut close = |accounts: &mut KernelAccounts, told: &[Told], at_ns: u64, has_all: bool| {
@@ -448,7 +449,7 @@ fn short_lives_are_forgotten_and_zombies_are_not() {
 
 #[test]
 fn a_number_that_is_used_again_is_another_process() {
-    let of_first = Dead { accounting_parent: 1, ..Dead::default() };
+    let of_first = make!(Dead { accounting_parent: 1 });
     let (old, young) = (
         Told { dead: of_first, ..alone(2, 70_000, 0) },
         Told { start: Boottime::from_ns(9), dead: of_first, ..alone(2, 300, 0) },

@@ -2,17 +2,14 @@
 
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::make;
 
 /// What a task had used when its slot was made, by its runtime then and, as long as it lives, all its figures.
 pub(super) fn figures_before(first_runtime_ns: u64, first: Option<Counters>) -> Counters {
     match first {
         _ if first_runtime_ns == 0 => Counters::ZERO,
         Some(first) => first,
-        None => Counters {
-            known: FieldSet::of(&[Field::Runtime]),
-            runtime_ns: first_runtime_ns,
-            ..Counters::default()
-        },
+        None => make!(Counters { known: FieldSet::of(&[Field::Runtime]), runtime_ns: first_runtime_ns }),
     }
 }
 

@@ -5,6 +5,7 @@ use cpuledger_model::counters::Counters;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Interval, Row};
 use cpuledger_model::last_booked::LastBooked;
+use cpuledger_model::make;
 use cpuledger_model::task::TaskId;
 
 use super::RowBuilder;
@@ -43,7 +44,7 @@ impl RowBuilder {
 
     fn add_booked(&self, row: &mut Row, booked: &Counters) {
         let known = row.usage.growth.known;
-        row.usage.growth.add(&Counters { known: known.union(booked.known), ..*booked });
+        row.usage.growth.add(&make!(Counters { known: known.union(booked.known), ..*booked }));
         row.usage.growth.known = known;
     }
 

@@ -58,12 +58,13 @@ pub(super) fn is_listed(rows: &[impl AsRef<Task>], row: &Task) -> bool {
 #[cfg(test)]
 mod tests {
     use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::make;
 
     use super::*;
 
     fn row(pid: i32, tid: i32, start_ns: u64) -> Task {
         let start_time_ns = Boottime::from_ns(start_ns);
-        Task { pid: Pid(pid), tid: Tid(tid), start_time_ns, ..Task::default() }
+        make!(Task { pid: Pid(pid), tid: Tid(tid), start_time_ns })
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::make;
 use cpuledger_model::states::OffTasks;
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 use rustc_hash::FxHashMap;
@@ -128,15 +129,15 @@ impl RowBuilder {
                     off_cpu => off_cpu,
                 }
             });
-            let usage = Usage {
+            let usage = make!(Usage {
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
                 ..Usage::of_idle_in_ledger(row.known, is_unseen)
-            };
+            });
             let growth = with_wait(usage.growth, usage.states);
-            rows.push(Row::new(*row, Usage { growth, ..usage }));
+            rows.push(Row::new(*row, make!(Usage { growth, ..usage })));
         }
         // Two parts, each in its order.
         rows.sort_by_key(|row| row.task.place_key());

@@ -3,6 +3,7 @@
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::{Divided, Division, Interval, Row, Usage};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::{Scope, Snapshot};
 use cpuledger_model::task::Task;
 
@@ -139,14 +140,13 @@ impl AccountBooks {
                 of_leader = growth;
             }
             let divided = divided(grown.cpu_ns(), grown);
-            let usage = Usage {
+            let usage = make!(Usage {
                 cpu_ns: grown.cpu_ns(),
                 self_ns: grown.cpu_ns(),
                 stolen_ns: Some(divided.stolen_ns),
-                division: Division { self_user_ns: Some(divided.user_ns), ..Division::default() },
+                division: make!(Division { self_user_ns: Some(divided.user_ns) }),
                 growth,
-                ..Usage::default()
-            };
+            });
             into.tasks.push(Row::new(*row, usage));
         }
         of_leader
@@ -164,30 +164,29 @@ impl AccountBooks {
         }
         let known = Counters::of(row).known;
         let of_leader = if share.is_one_task { of_leader } else { Counters::default() };
-        let growth = Counters {
+        let growth = make!(Counters {
             known: known.intersection(of_leader.known.union(OF_SUMS)),
             runtime_ns: own.runtime_ns.wrapping_add(threads.runtime_ns),
             user_ns: now.0.saturating_sub(before.0),
             system_ns: now.1.saturating_sub(before.1),
             ..of_leader
-        };
-        Usage {
+        });
+        make!(Usage {
             cpu_ns: parts.total_ns(),
             self_ns: parts.self_ns,
             exited_threads_ns: Some(parts.exited_threads_ns),
             exited_children_ns: Some(parts.exited_children_ns),
             stolen_ns: Some(self_part.stolen_ns + of_threads.stolen_ns),
             exited_children_stolen_ns: Some(of_children.stolen_ns),
-            division: Division {
+            division: make!(Division {
                 self_user_ns: Some(self_part.user_ns),
                 exited_threads_user_ns: Some(of_threads.user_ns),
                 exited_threads_stolen_ns: Some(of_threads.stolen_ns),
                 exited_children_user_ns: Some(of_children.user_ns),
-            },
+            }),
             accounting_parent: *accounting_parent,
             growth,
-            ..Usage::default()
-        }
+        })
     }
 
     /// Adds rows of the wanted processes that did not run.
