@@ -3,7 +3,6 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use cpuledger::clock::thread_cpu_ns;
@@ -69,22 +68,9 @@ pub fn in_real_time<R>(does: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether threads of this process hurry.
-static HURRIES: AtomicBool = AtomicBool::new(false);
-
-/// Starts threads that run in real time, where they may and `comes_first` has been said of this one. That, and whatever they start, is
-/// to call [`hurry_no_more`] after what does not take long.
-pub fn hurry<R>(comes_first: bool, start: impl FnOnce() -> R) -> R {
-    if !comes_first {
-        return start();
-    }
-    HURRIES.store(true, Ordering::SeqCst);
-    in_real_time(start)
-}
-
-/// Lets this thread share the CPUs, if threads of this process hurry: else somebody has chosen its priority.
-pub fn hurry_no_more() {
-    if HURRIES.load(Ordering::SeqCst) {
+/// Lets this thread share the CPUs again, if it was started [`in_real_time`]: else somebody has chosen its priority.
+pub fn hurry_no_more(hurries: bool) {
+    if hurries {
         let _ = machine::share_cpus(true);
     }
 }

@@ -97,14 +97,17 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
             first::start(told.clone())?;
             let state = begin(options, arguments, theme)?;
             let timeline = Timeline::of_machine(arguments.record.clone());
-            let mut app = App::new(state, (&told, events), orders, requests, timeline, arguments)?;
+            watch_signals(&told, comes_first)?;
+            let mut app = App::new(state, events, orders, requests, timeline, arguments);
             app.drawn = Some(drawn);
-            app.hurries_until = Some(Instant::now() + LONGEST_BEFORE_OPENING);
+            app.hurries_until = comes_first.then(|| Instant::now() + LONGEST_BEFORE_OPENING);
             Ok((app, Arrival::default()))
         }
     };
     thread::scope(|scope| {
-        let shown = privileges::hurry(comes_first, || start(scope, told.clone(), options.iterations, begin))?;
+        // It, and the threads that it starts, call `hurry_no_more` after what does not take long.
+        let start = || start(scope, told.clone(), options.iterations, begin);
+        let shown = if comes_first { privileges::in_real_time(start) } else { start() }?;
         privileges::watch_names();
         // A service has an interval sooner than that.
         if !options.source.is_none_or(|source| source == SourceKind::Service) || !listens() {
@@ -159,8 +162,9 @@ fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Re
     let (told, events) = mpsc::channel();
     let requests = Requests::default();
     start_reader(&requests, &told)?;
+    watch_signals(&told, false)?;
     // There is no feed that would take orders.
-    let app = App::new(state, (&told, events), mpsc::channel().0, requests, timeline, arguments)?;
+    let app = App::new(state, events, mpsc::channel().0, requests, timeline, arguments);
     thread::scope(|scope| {
         let shown = start(scope, told, options.iterations, || Ok((app, arrival)))?;
         shown.join().unwrap_or_else(|reason| resume_unwind(reason))
@@ -180,7 +184,7 @@ fn start<'scope>(
         app.colors = Colors::of_terminal();
         let mut screen =
             Screen::enter(app.state.settings.has_mouse, app.colors).context("cannot take the terminal")?;
-        start_keyboard(told)?;
+        start_keyboard(told, app.hurries_until.is_some())?;
         let result = app.show(&mut screen, iterations);
         drop(screen);
         // A terminal that is gone is an end like others, without a place to report it.
@@ -208,8 +212,8 @@ fn start_reader(requests: &Requests, told: &Sender<Event>) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Starts the thread that waits for signals.
-fn watch_signals(told: &Sender<Event>) -> anyhow::Result<()> {
+/// Starts the thread that waits for signals; `hurries`: in real time until it waits.
+fn watch_signals(told: &Sender<Event>, hurries: bool) -> anyhow::Result<()> {
     let signals = [SIGTERM, SIGINT, SIGQUIT].map(|signal| (signal, Notice::End(Reason::Signal)));
     let others = [
         (SIGHUP, Notice::End(Reason::HangUp)),
@@ -217,8 +221,8 @@ fn watch_signals(told: &Sender<Event>) -> anyhow::Result<()> {
         (SIGCONT, Notice::Continued),
         (SIGWINCH, Notice::Resized),
     ];
-    end::watch(&[&signals[..], &others].concat(), true, Whole { told: told.clone(), reason: Reason::Signal })
-        .context("cannot handle signals")
+    let whole = Whole { told: told.clone(), reason: Reason::Signal, hurries };
+    end::watch(&[&signals[..], &others].concat(), true, whole).context("cannot handle signals")
 }
 
 /// Checks the options of the screen where there is none: a wrong one is wrong everywhere. Like [`run`] it reads the file of
@@ -280,11 +284,12 @@ fn settings(
 struct Whole {
     told: Sender<Event>,
     reason: Reason,
+    hurries: bool,
 }
 
 impl Watched for Whole {
     fn begin(&mut self) {
-        privileges::hurry_no_more();
+        privileges::hurry_no_more(self.hurries);
     }
 
     fn tell(&mut self, notice: Notice) {
@@ -310,9 +315,9 @@ impl Watched for Whole {
     }
 }
 
-fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
+fn start_keyboard(told: Sender<Event>, hurries: bool) -> anyhow::Result<()> {
     let run = move || {
-        privileges::hurry_no_more();
+        privileges::hurry_no_more(hurries);
         terminal::read_input(|event| told.send(Event::Input(event)).is_ok());
         let _ = told.send(Event::Closed);
     };
@@ -329,20 +334,19 @@ fn end_for(reason: Reason) -> anyhow::Result<()> {
 }
 
 impl App {
-    /// Before the first frame. The thread that waits for signals runs.
+    /// Before the first frame.
     fn new(
         state: State,
-        (told, events): (&Sender<Event>, Receiver<Event>),
+        events: Receiver<Event>,
         orders: Sender<Order>,
         requests: Requests,
         timeline: Timeline,
         arguments: &Arguments,
-    ) -> anyhow::Result<App> {
-        watch_signals(told)?;
+    ) -> App {
         let subscription = state.subscription();
         let _ = orders.send(Order::Subscribe(subscription));
         let is_recorded = arguments.record.is_some();
-        Ok(App {
+        App {
             drawn: None,
             hurries_until: None,
             subscription,
@@ -357,7 +361,7 @@ impl App {
             frames: 0,
             timeline,
             colors: Colors::None,
-        })
+        }
     }
 
     /// Shows what a way through time leads to.
@@ -395,7 +399,7 @@ impl App {
             }
             let is_drawn = self.drawn.is_none();
             if self.hurries_until.take_if(|until| is_drawn || Instant::now() >= *until).is_some() {
-                privileges::hurry_no_more();
+                privileges::hurry_no_more(true);
             }
             next = self.next_event(screen)?;
             if next.is_none() {
