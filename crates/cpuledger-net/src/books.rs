@@ -1,13 +1,15 @@
 //! The books as counters: frames go in, series come out.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
+use rustix::time::ClockId;
 
 use crate::compat::Compat;
 use crate::compat::procfs::Known;
 use crate::modes::{self, Modes};
+use crate::own::{clock_ns, realtime_ns};
 use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
 use crate::series::Table;
@@ -91,7 +93,7 @@ pub struct Books {
     settled_intervals: Option<u64>,
     /// Changes when what is shown changes.
     revision: u64,
-    created: SystemTime,
+    created_ns: u64,
     /// The process of the service, and the CPU time that it has used itself, in nanoseconds.
     service: Option<i32>,
     service_ns: Option<u128>,
@@ -116,12 +118,12 @@ impl Detail {
 impl Books {
     /// Of nothing yet, with at most `limit` series of each dimension beside the rest.
     pub fn new(dimensions: &[Dimension], limit: usize) -> Books {
-        let now = SystemTime::now();
+        let now_ns = realtime_ns();
         Books {
             dimensions: dimensions.to_vec(),
             wanted: Accumulator::new(dimensions).wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
             is_known: [false; Figure::OPTIONAL.len()],
-            tables: dimensions.iter().map(|_| Table::new(limit, now)).collect(),
+            tables: dimensions.iter().map(|_| Table::new(limit, now_ns)).collect(),
             machine: Machine::default(),
             scrapers: Scrapers::default(),
             end_ns: None,
@@ -129,7 +131,7 @@ impl Books {
             settled: Instant::now(),
             settled_intervals: None,
             revision: 0,
-            created: now,
+            created_ns: now_ns,
             service: None,
             service_ns: None,
             detail: None,
@@ -159,13 +161,13 @@ impl Books {
 
     /// Begins again at the end of the last interval: all counters are 0, and no time is lost between.
     pub fn renew(&mut self, limit: usize) {
-        let when = self.realtime();
-        self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when));
+        let when_ns = self.realtime_ns();
+        self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when_ns));
         self.is_known = [false; Figure::OPTIONAL.len()];
         self.machine = Machine::default();
         self.settled_intervals = None;
         self.scrapers = Scrapers::default();
-        self.created = when;
+        self.created_ns = when_ns;
         self.service_ns = None;
         self.detail = self.detail.take().map(|detail| Detail::new(detail.limit));
         self.revision += 1;
@@ -223,15 +225,15 @@ impl Books {
     /// The counters begin with the first interval, and not only when this program has it.
     fn begin(&mut self, frame: &Frame) {
         let Some(end_ns) = self.end_realtime_ns else { return };
-        self.created = at(end_ns.saturating_sub(frame.length_ns().unwrap_or_default()));
-        let created = self.created;
-        self.tables.iter_mut().for_each(|table| table.begin_at(created));
-        self.compat.begin_at(created);
+        let created_ns = end_ns.saturating_sub(frame.length_ns().unwrap_or_default());
+        self.created_ns = created_ns;
+        self.tables.iter_mut().for_each(|table| table.begin_at(created_ns));
+        self.compat.begin_at(created_ns);
     }
 
-    /// End of the last interval, or now if there was none.
-    pub fn realtime(&self) -> SystemTime {
-        self.end_realtime_ns.map_or_else(SystemTime::now, at)
+    /// End of the last interval, or now if there was none, CLOCK_REALTIME.
+    pub fn realtime_ns(&self) -> u64 {
+        self.end_realtime_ns.unwrap_or_else(realtime_ns)
     }
 
     /// Adds an interval to the series.
@@ -266,12 +268,12 @@ impl Books {
         self.revision += 1;
         let passed = now.saturating_duration_since(self.settled);
         self.settled = now;
-        let (created, is_amid_round) = (self.realtime(), self.scrapers.are_amid_round());
+        let (created_ns, is_amid_round) = (self.realtime_ns(), self.scrapers.are_amid_round());
         for table in &mut self.tables {
             table.age(passed);
-            table.rank(created, is_amid_round);
+            table.rank(created_ns, is_amid_round);
         }
-        self.compat.settle(passed, created, is_amid_round);
+        self.compat.settle(passed, created_ns, is_amid_round);
         if let Some(detail) = &mut self.detail {
             detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
         }
@@ -341,9 +343,9 @@ impl Books {
         &mut self.compat
     }
 
-    /// When the counters began.
-    pub fn created(&self) -> SystemTime {
-        self.created
+    /// When the counters began, CLOCK_REALTIME.
+    pub fn created_ns(&self) -> u64 {
+        self.created_ns
     }
 
     /// CPU time that the service itself has used, in nanoseconds; `None`: its process was never seen.
@@ -353,9 +355,7 @@ impl Books {
 
     /// How old the last interval is.
     pub fn age(&self) -> Option<Duration> {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now_ns = u64::try_from(now.tv_sec).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec).ok()?;
-        Some(Duration::from_nanos(now_ns.saturating_sub(self.end_ns?)))
+        Some(Duration::from_nanos(clock_ns(ClockId::Monotonic).saturating_sub(self.end_ns?)))
     }
 }
 
@@ -370,11 +370,6 @@ fn capacity_between(frame: &Frame, ns: u64) -> u128 {
         }
         None => u128::from(ns),
     }
-}
-
-/// An instant of CLOCK_REALTIME in nanoseconds.
-fn at(ns: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_nanos(ns)
 }
 
 /// The name of the service's process.

@@ -10,7 +10,7 @@ pub mod rules_file;
 pub mod template;
 pub mod usage;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cpuledger_model::frame::{Frame, Section, Wanted};
 use cpuledger_model::framing;
@@ -61,15 +61,17 @@ impl Compat {
     }
 
     /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when: SystemTime) {
-        self.groups.iter_mut().for_each(|groups| groups.begin_at(when));
-        self.containers.iter_mut().for_each(|containers| containers.begin_at(when));
+    pub fn begin_at(&mut self, when_ns: u64) {
+        self.groups.iter_mut().for_each(|groups| groups.begin_at(when_ns));
+        self.containers.iter_mut().for_each(|containers| containers.begin_at(when_ns));
     }
 
     /// Chooses who has a series from now on.
-    pub fn settle(&mut self, passed: Duration, created: SystemTime, is_amid_round: bool) {
-        self.groups.iter_mut().for_each(|groups| groups.settle(passed, created, is_amid_round));
-        self.containers.iter_mut().for_each(|containers| containers.settle(passed, created, is_amid_round));
+    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
+        self.groups.iter_mut().for_each(|groups| groups.settle(passed, created_ns, is_amid_round));
+        self.containers
+            .iter_mut()
+            .for_each(|containers| containers.settle(passed, created_ns, is_amid_round));
     }
 
     /// All scrapers have been here. Returns whether a series has left.

@@ -3,7 +3,6 @@
 mod compat;
 
 use std::fmt::{self, Write as _};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::books::{Books, REASONS};
 use crate::families::{FAMILIES, Family, Kind, PARTS};
@@ -168,21 +167,20 @@ impl Page {
     }
 
     /// When a series began, which OpenMetrics has a sample for.
-    fn created(&mut self, family: &Family, labels: &str, when: SystemTime) {
+    fn created(&mut self, family: &Family, labels: &str, when_ns: u64) {
         if self.format == Format::OpenMetrics {
-            let ns = when.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-            let _ = writeln!(self.text, "{}_created{labels} {}", family.name, Seconds(ns));
+            let _ = writeln!(self.text, "{}_created{labels} {}", family.name, Seconds(when_ns.into()));
         }
     }
 
     fn cpu(&mut self, family: &Family, books: &Books) {
         for (dimension, table) in books.tables() {
             let by = dimension.name();
-            for (name, totals, created) in lines(table) {
+            for (name, totals, created_ns) in lines(table) {
                 for (part, figure) in PARTS {
                     let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Escaped(&name));
                     self.sample(family, &labels, totals.get(figure));
-                    self.created(family, &labels, created);
+                    self.created(family, &labels, created_ns);
                 }
             }
         }
@@ -213,9 +211,9 @@ impl Page {
 }
 
 /// The series of a dimension, and the rest last.
-pub fn lines<T: Sums>(table: &Table<T>) -> impl Iterator<Item = (String, &T, SystemTime)> {
-    let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created));
-    own.chain([(REST.to_owned(), table.rest(), table.created())])
+pub fn lines<T: Sums>(table: &Table<T>) -> impl Iterator<Item = (String, &T, u64)> {
+    let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created_ns));
+    own.chain([(REST.to_owned(), table.rest(), table.created_ns())])
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ pub const FAMILIES: [Family; 27] = [
         "process_cpu_seconds",
         "seconds",
         "CPU time of this exporter.",
-        Kind::Server(|_, own| own.cpu_ns()),
+        Kind::Server(|_, own| Some(own.cpu_ns().into())),
     ),
     gauge(
         "process_resident_memory_bytes",
@@ -262,7 +262,7 @@ pub const FAMILIES: [Family; 27] = [
         "process_start_time_seconds",
         "seconds",
         "When this exporter was started, in seconds since 1970.",
-        Kind::Server(|_, own| own.started_ns()),
+        Kind::Server(|_, own| Some(own.started_ns().into())),
     ),
 ];
 

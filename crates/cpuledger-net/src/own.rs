@@ -1,14 +1,13 @@
 //! What the program says of itself.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Its state.
 #[derive(Debug)]
 pub struct Own {
-    started: SystemTime,
+    started_ns: u64,
     is_connected: AtomicBool,
     scrapes: AtomicU64,
 }
@@ -16,7 +15,7 @@ pub struct Own {
 impl Own {
     /// From now on.
     pub fn new() -> Own {
-        Own { started: SystemTime::now(), is_connected: AtomicBool::new(false), scrapes: AtomicU64::new(0) }
+        Own { started_ns: realtime_ns(), is_connected: AtomicBool::new(false), scrapes: AtomicU64::new(0) }
     }
 
     /// Whether the service is connected.
@@ -40,10 +39,8 @@ impl Own {
     }
 
     /// CPU time of this process, in nanoseconds.
-    pub fn cpu_ns(&self) -> Option<u128> {
-        let used = clock_gettime(ClockId::ProcessCPUTime);
-        let (seconds, ns) = (u128::try_from(used.tv_sec).ok()?, u128::try_from(used.tv_nsec).ok()?);
-        Some(seconds * 1_000_000_000 + ns)
+    pub fn cpu_ns(&self) -> u64 {
+        clock_ns(ClockId::ProcessCPUTime)
     }
 
     /// Resident memory; `None`: /proc does not say.
@@ -54,7 +51,19 @@ impl Own {
     }
 
     /// When it was started, CLOCK_REALTIME in nanoseconds.
-    pub fn started_ns(&self) -> Option<u128> {
-        self.started.duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
     }
+}
+
+/// What this clock says, in nanoseconds; 0 before 1970.
+pub fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.cast_unsigned())
+}
+
+/// CLOCK_REALTIME.
+pub fn realtime_ns() -> u64 {
+    clock_ns(ClockId::Realtime)
 }

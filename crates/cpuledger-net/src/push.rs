@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
@@ -20,6 +20,7 @@ use crate::otlp::messages::KeyValue;
 use crate::otlp::queue::Queue;
 use crate::otlp::snapshot;
 use crate::otlp::target::{Target, resource};
+use crate::own::realtime_ns;
 use crate::scrapers::Visitor;
 
 /// At the end, how long the last request has. Less than the program has to end.
@@ -107,8 +108,8 @@ impl Push {
             }
             self.intervals = intervals;
             // Where the clock was set back, time goes on all the same.
-            let when = if is_new { books.realtime() } else { SystemTime::now() };
-            self.last_ns = ns(when).max(self.last_ns + 1);
+            let when_ns = if is_new { books.realtime_ns() } else { realtime_ns() };
+            self.last_ns = when_ns.max(self.last_ns + 1);
             let figures = self.outbox.figures();
             let lost = self.outbox.lost();
             let with_retired = std::mem::replace(&mut self.lost, lost) != lost;
@@ -123,12 +124,6 @@ impl Push {
         };
         requests.iter().for_each(|request| self.outbox.push(packed(&request.encode_to_vec())));
     }
-}
-
-/// An instant in nanoseconds since 1970.
-fn ns(when: SystemTime) -> u64 {
-    let since = when.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Ends the loop.

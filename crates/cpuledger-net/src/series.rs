@@ -7,7 +7,7 @@
 //! its amounts still go to the rest, until every scraper has seen it twice: an answer may be lost. A series that leaves keeps its value as long.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cpuledger_report::Name;
 
@@ -50,8 +50,8 @@ pub struct Series<T = Totals> {
     pub label: Label,
     /// What it has added up.
     pub totals: T,
-    /// When it began.
-    pub created: SystemTime,
+    /// When it began, CLOCK_REALTIME.
+    pub created_ns: u64,
     phase: Phase,
     /// CPU time, where older time counts less; for ranks only.
     score: f64,
@@ -71,7 +71,7 @@ struct Candidate {
 struct Retired<T> {
     label: Label,
     totals: T,
-    created: SystemTime,
+    created_ns: u64,
     order: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct Table<T = Totals> {
     series: BTreeMap<Name, Series<T>>,
     /// All that has no series.
     rest: T,
-    created: SystemTime,
+    created_ns: u64,
     candidates: HashMap<Name, Candidate>,
     retired: HashMap<Name, Retired<T>>,
     /// Those of all series and of all that are retired.
@@ -94,18 +94,18 @@ pub struct Table<T = Totals> {
 }
 
 impl<T: Sums> Table<T> {
-    /// With at most `limit` series beside the rest, from `now` on.
-    pub fn new(limit: usize, now: SystemTime) -> Table<T> {
-        Table::with_users(limit, now, Users::shared())
+    /// With at most `limit` series beside the rest, from `now_ns` on, CLOCK_REALTIME.
+    pub fn new(limit: usize, now_ns: u64) -> Table<T> {
+        Table::with_users(limit, now_ns, Users::shared())
     }
 
     /// The same, with names of users from there.
-    fn with_users(limit: usize, now: SystemTime, users: Users) -> Table<T> {
+    fn with_users(limit: usize, now_ns: u64, users: Users) -> Table<T> {
         Table {
             limit,
             series: BTreeMap::new(),
             rest: T::default(),
-            created: now,
+            created_ns: now_ns,
             candidates: HashMap::new(),
             retired: HashMap::new(),
             labels: HashSet::new(),
@@ -126,13 +126,13 @@ impl<T: Sums> Table<T> {
     }
 
     /// Series that have left, and are remembered.
-    pub fn retired(&self) -> impl Iterator<Item = (String, &T, SystemTime)> {
-        self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created))
+    pub fn retired(&self) -> impl Iterator<Item = (String, &T, u64)> {
+        self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created_ns))
     }
 
     /// The rest began earlier than it was thought to.
-    pub fn begin_at(&mut self, when: SystemTime) {
-        self.created = when;
+    pub fn begin_at(&mut self, when_ns: u64) {
+        self.created_ns = when_ns;
     }
 
     /// What no series has.
@@ -141,8 +141,8 @@ impl<T: Sums> Table<T> {
     }
 
     /// When the rest began.
-    pub fn created(&self) -> SystemTime {
-        self.created
+    pub fn created_ns(&self) -> u64 {
+        self.created_ns
     }
 
     /// CPU time of all series that there are or were, and of the rest, in nanoseconds.
@@ -237,7 +237,7 @@ impl<T: Sums> Table<T> {
     }
 
     /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Table::seen_by_all`].
-    pub fn rank(&mut self, now: SystemTime, is_amid_round: bool) {
+    pub fn rank(&mut self, now_ns: u64, is_amid_round: bool) {
         let (mut waiting, mut unnamed) = (Vec::new(), Vec::new());
         for (name, candidate) in self.ranked() {
             let has_room = self.series.len() < self.limit;
@@ -247,7 +247,7 @@ impl<T: Sums> Table<T> {
             }
             // Until its name is known, its time goes to the rest.
             match labels::of(&name, &self.users) {
-                Some(label) => self.begin(name, label, candidate.score, (now, is_amid_round)),
+                Some(label) => self.begin(name, label, candidate.score, (now_ns, is_amid_round)),
                 None => unnamed.push((name, candidate)),
             }
         }
@@ -259,16 +259,16 @@ impl<T: Sums> Table<T> {
         self.trim();
     }
 
-    fn begin(&mut self, name: Name, label: Label, score: f64, (now, is_amid_round): (SystemTime, bool)) {
-        let (label, totals, created) = match self.retired.remove(&name) {
+    fn begin(&mut self, name: Name, label: Label, score: f64, (now_ns, is_amid_round): (u64, bool)) {
+        let (label, totals, created_ns) = match self.retired.remove(&name) {
             Some(retired) => {
                 self.left_ns -= retired.totals.cpu_ns();
-                (retired.label, retired.totals, retired.created)
+                (retired.label, retired.totals, retired.created_ns)
             }
-            None => (self.new_label(label), T::default(), now),
+            None => (self.new_label(label), T::default(), now_ns),
         };
         let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
-        self.series.insert(name, Series { label, totals, created, phase, score, idle: Duration::ZERO });
+        self.series.insert(name, Series { label, totals, created_ns, phase, score, idle: Duration::ZERO });
     }
 
     /// A label that no other name of this table has: two users may have one name.
@@ -325,9 +325,9 @@ impl<T: Sums> Table<T> {
     fn retire(&mut self, name: Name) {
         let Some(series) = self.series.remove(&name) else { return };
         self.retirements += 1;
-        let Series { label, totals, created, .. } = series;
+        let Series { label, totals, created_ns, .. } = series;
         self.left_ns += totals.cpu_ns();
-        self.retired.insert(name, Retired { label, totals, created, order: self.retirements });
+        self.retired.insert(name, Retired { label, totals, created_ns, order: self.retirements });
         if self.retired.len() > RETIRED {
             // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
             let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames};
@@ -11,6 +11,7 @@ use cpuledger_report::Name;
 
 use super::usage::{Subject, Usage};
 use crate::labels;
+use crate::own::realtime_ns;
 use crate::series::Table;
 
 /// What is needed of the section of cgroups, beside [`framing::NAME_COLUMNS`].
@@ -59,7 +60,7 @@ pub struct Containers {
 impl Containers {
     /// With at most so many series.
     pub fn new(limit: usize) -> Containers {
-        Containers { table: Table::new(limit, SystemTime::now()), labels: HashMap::new() }
+        Containers { table: Table::new(limit, realtime_ns()), labels: HashMap::new() }
     }
 
     /// The series: their names are paths of cgroups.
@@ -100,14 +101,14 @@ impl Containers {
     }
 
     /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when: SystemTime) {
-        self.table.begin_at(when);
+    pub fn begin_at(&mut self, when_ns: u64) {
+        self.table.begin_at(when_ns);
     }
 
     /// Chooses who has a series from now on.
-    pub fn settle(&mut self, passed: Duration, created: SystemTime, is_amid_round: bool) {
+    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
         self.table.age(passed);
-        self.table.rank(created, is_amid_round);
+        self.table.rank(created_ns, is_amid_round);
     }
 }
 

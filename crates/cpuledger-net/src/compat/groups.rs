@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cpuledger_model::boottime::TICK_NS;
 use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_report::Name;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use super::candidate::Candidate;
 use super::members::{Members, Place};
@@ -16,6 +16,7 @@ use super::procfs::{Facts, Id, Known};
 use super::rules::Rules;
 use super::usage::{Count, Subject, Usage, Used};
 use crate::labels::REST;
+use crate::own::{clock_ns, realtime_ns};
 use crate::series::{Series, Table};
 use crate::users::{Asked, Users};
 
@@ -167,19 +168,15 @@ pub struct Groups {
 impl Groups {
     /// By these rules, with at most so many series.
     pub fn new(rules: Rules, with_children: bool, limit: usize) -> Groups {
-        let now = |clock| {
-            let now = clock_gettime(clock);
-            now.tv_sec.cast_unsigned().saturating_mul(SECOND_NS).saturating_add(now.tv_nsec.cast_unsigned())
-        };
         Groups {
             rules,
             with_children,
             members: Members::default(),
-            table: Table::new(limit, SystemTime::now()),
+            table: Table::new(limit, realtime_ns()),
             known: [false; Count::ALL.len()],
             listing: None,
             users: Users::shared(),
-            boot_ns: now(ClockId::Realtime).saturating_sub(now(ClockId::Boottime)),
+            boot_ns: realtime_ns().saturating_sub(clock_ns(ClockId::Boottime)),
         }
     }
 
@@ -354,17 +351,17 @@ impl Groups {
     }
 
     /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when: SystemTime) {
-        self.table.begin_at(when);
+    pub fn begin_at(&mut self, when_ns: u64) {
+        self.table.begin_at(when_ns);
     }
 
     /// Chooses who has a series from now on: groups that have processes, whether these use time or not, and others as long as there is room.
-    pub fn settle(&mut self, passed: Duration, created: SystemTime, is_amid_round: bool) {
+    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
         self.table.age(passed);
         let names = self.listing.iter().flat_map(|listing| listing.by_group.keys());
         names.for_each(|name| self.table.keep(name));
         self.table.keep_if_there_is_room();
-        self.table.rank(created, is_amid_round);
+        self.table.rank(created_ns, is_amid_round);
     }
 }
 
@@ -459,7 +456,7 @@ mod tests {
     }
 
     fn scrape(groups: &mut Groups) {
-        groups.settle(Duration::from_secs(1), SystemTime::UNIX_EPOCH, false);
+        groups.settle(Duration::from_secs(1), 0, false);
         groups.table_mut().seen_by_all();
     }
 

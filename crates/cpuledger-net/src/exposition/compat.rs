@@ -77,13 +77,13 @@ impl Page {
     /// A mode that is not told appears only if there is such time.
     fn cpu_of_groups(&mut self, family: &Family, groups: &Groups) {
         let tells_all = lines(groups.table()).all(|(_, usage, _)| usage.modes.unknown_ns == 0);
-        for (name, usage, created) in lines(groups.table()) {
+        for (name, usage, created_ns) in lines(groups.table()) {
             let Modes { user_ns, system_ns, unknown_ns, .. } = usage.modes;
             let untold = (!tells_all).then_some(("unknown", unknown_ns));
             for (mode, ns) in [("user", user_ns), ("system", system_ns)].into_iter().chain(untold) {
                 let labels = labels(&name, "mode", mode);
                 self.sample(family, &labels, ns);
-                self.created(family, &labels, created);
+                self.created(family, &labels, created_ns);
             }
         }
     }
@@ -93,10 +93,10 @@ impl Page {
         let table = containers.table();
         let own = table.named().map(|(name, series)| {
             let labels = containers.labels(name).cloned().unwrap_or_default();
-            (series.label.to_string(), labels, &series.totals.modes, series.created)
+            (series.label.to_string(), labels, &series.totals.modes, series.created_ns)
         });
-        let rest = (REST.to_owned(), Labels::default(), &table.rest().modes, table.created());
-        for (id, labels, modes, created) in own.chain([rest]) {
+        let rest = (REST.to_owned(), Labels::default(), &table.rest().modes, table.created_ns());
+        for (id, labels, modes, created_ns) in own.chain([rest]) {
             let (cpu, ns) = match figure {
                 OfContainer::Usage => ("cpu=\"total\",", modes.executed_ns()),
                 OfContainer::User => ("", modes.user_ns),
@@ -113,7 +113,7 @@ impl Page {
                 Escaped(pod)
             );
             self.sample(family, &labels, ns);
-            self.created(family, &labels, created);
+            self.created(family, &labels, created_ns);
         }
     }
 }

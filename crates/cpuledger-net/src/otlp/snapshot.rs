@@ -2,8 +2,6 @@
 //!
 //! No metric has both a sum and its parts. So each dimension has metrics of its own, and within one all points add up to the attributed time once.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use cpuledger_report::Dimension;
 use jiff::Timestamp;
 
@@ -69,7 +67,8 @@ pub fn requests(
     }
     page.modes(books);
     for figure in push {
-        let mut point = page.point(Vec::new(), books.created(), Value::Int(saturated(figure.value.into())));
+        let mut point =
+            page.point(Vec::new(), books.created_ns(), Value::Int(saturated(figure.value.into())));
         if !figure.is_counter {
             point.start_time_unix_nano = 0;
         }
@@ -105,18 +104,18 @@ impl Page<'_> {
                 for (dimension, table) in books.tables() {
                     let shown: u128 = self.retired(table).map(|(_, totals, _)| totals.cpu_ns()).sum();
                     let ns = table.left_ns().saturating_sub(shown);
-                    let point = self.point(Vec::new(), table.created(), int(ns));
+                    let point = self.point(Vec::new(), table.created_ns(), int(ns));
                     self.own(family, Some(dimension), vec![point]);
                 }
             }
             Kind::Machine(figure) => {
-                let point = self.point(Vec::new(), books.created(), int(figure(books.machine())));
+                let point = self.point(Vec::new(), books.created_ns(), int(figure(books.machine())));
                 self.own(family, None, vec![point]);
             }
             Kind::Unattributed => {
                 let reasons = REASONS.into_iter().zip(books.machine().unattributed_ns);
                 let points = reasons.map(|(reason, ns)| {
-                    self.point(vec![KeyValue::text("cpuledger.reason", reason)], books.created(), int(ns))
+                    self.point(vec![KeyValue::text("cpuledger.reason", reason)], books.created_ns(), int(ns))
                 });
                 let points = points.collect();
                 self.own(family, None, points);
@@ -125,7 +124,7 @@ impl Page<'_> {
             Kind::Group(_) | Kind::Container(_) => {}
             Kind::Own(figure) | Kind::Server(figure) => {
                 let value = figure(books, own).map(int);
-                let points = value.map(|value| self.point(Vec::new(), books.created(), value));
+                let points = value.map(|value| self.point(Vec::new(), books.created_ns(), value));
                 self.own(family, None, points.into_iter().collect());
             }
         }
@@ -133,21 +132,21 @@ impl Page<'_> {
 
     fn of_series(&mut self, family: &Family, dimension: Dimension, table: &Table) {
         let mut points = Vec::new();
-        for (name, totals, created) in lines(table).chain(self.retired(table)) {
+        for (name, totals, created_ns) in lines(table).chain(self.retired(table)) {
             let named = || KeyValue::text(&format!("cpuledger.{}", dimension.name()), name.as_str());
             match family.kind {
                 Kind::Series(figure) => {
-                    points.push(self.point(vec![named()], created, int(totals.get(figure))));
+                    points.push(self.point(vec![named()], created_ns, int(totals.get(figure))));
                 }
                 Kind::Directions(directions, figures) => {
                     points.extend(directions.values.into_iter().zip(figures).map(|(direction, figure)| {
                         let attributes = vec![named(), KeyValue::text(directions.attribute, direction)];
-                        self.point(attributes, created, int(totals.get(figure)))
+                        self.point(attributes, created_ns, int(totals.get(figure)))
                     }))
                 }
                 _ => points.extend(PARTS.map(|(part, figure)| {
                     let attributes = vec![named(), KeyValue::text("cpuledger.part", part)];
-                    self.point(attributes, created, int(totals.get(figure)))
+                    self.point(attributes, created_ns, int(totals.get(figure)))
                 })),
             }
         }
@@ -155,10 +154,7 @@ impl Page<'_> {
     }
 
     /// Series that have left, if they are shown.
-    fn retired<'a>(
-        &self,
-        table: &'a Table,
-    ) -> impl Iterator<Item = (String, &'a Totals, SystemTime)> + use<'a> {
+    fn retired<'a>(&self, table: &'a Table) -> impl Iterator<Item = (String, &'a Totals, u64)> + use<'a> {
         let with_retired = self.with_retired;
         table.retired().filter(move |_| with_retired)
     }
@@ -183,14 +179,14 @@ impl Page<'_> {
         let machine = books.machine();
         let beside = [("idle", machine.idle_ns), ("unattributed", machine.unattributed_ns.iter().sum())];
         let points =
-            modes.named().into_iter().chain(beside).map(|(mode, ns)| self.mode(mode, ns, books.created()));
+            modes.named().into_iter().chain(beside).map(|(mode, ns)| self.mode(mode, ns, books.created_ns()));
         let points = points.collect();
         let help = "Seconds each logical CPU spent on each mode.";
         self.put(self.resource, ("system.cpu.time", help, "s"), true, points);
     }
 
-    fn mode(&self, mode: &str, ns: u128, since: SystemTime) -> Point {
-        self.point(vec![KeyValue::text("cpu.mode", mode)], since, seconds(ns))
+    fn mode(&self, mode: &str, ns: u128, since_ns: u64) -> Point {
+        self.point(vec![KeyValue::text("cpu.mode", mode)], since_ns, seconds(ns))
     }
 
     /// Containers and pods that have a name, each as a resource.
@@ -201,7 +197,7 @@ impl Page<'_> {
                 Dimension::Pod => "k8s.pod.cpu.time",
                 _ => continue,
             };
-            for (name, totals, created) in lines(table).chain(self.retired(table)) {
+            for (name, totals, created_ns) in lines(table).chain(self.retired(table)) {
                 if matches!(name.as_str(), REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
@@ -216,7 +212,7 @@ impl Page<'_> {
                     _ => vec![KeyValue::text("container.name", name.as_str())],
                 };
                 let resource = [self.resource, &named].concat();
-                let point = self.point(Vec::new(), created, seconds(totals.cpu_ns()));
+                let point = self.point(Vec::new(), created_ns, seconds(totals.cpu_ns()));
                 self.put(&resource, (metric, "Total CPU time consumed.", "s"), true, vec![point]);
             }
         }
@@ -229,8 +225,8 @@ impl Page<'_> {
             KeyValue::text("process.executable.name", process.name.as_str()),
         ];
         let resource = [self.resource, &own].concat();
-        let since = UNIX_EPOCH + std::time::Duration::from_nanos(process.since_ns);
-        let points = process.modes.named().map(|(mode, ns)| self.mode(mode, ns, since));
+        let since_ns = process.since_ns;
+        let points = process.modes.named().map(|(mode, ns)| self.mode(mode, ns, since_ns));
         let help = "Total CPU seconds broken down by different CPU modes.";
         self.put(&resource, ("process.cpu.time", help, "s"), true, points.into());
         let [voluntary, involuntary, minor, major] = process.counts;
@@ -250,16 +246,14 @@ impl Page<'_> {
         ] {
             let known = parts.into_iter().filter_map(|(part, count)| Some((part, count?)));
             let points = known.map(|(part, count)| {
-                self.point(vec![KeyValue::text(key, part)], since, Value::Int(saturated(count.into())))
+                self.point(vec![KeyValue::text(key, part)], since_ns, Value::Int(saturated(count.into())))
             });
             let points = points.collect();
             self.put(&resource, (metric.0, help, metric.1), true, points);
         }
     }
 
-    fn point(&self, attributes: Vec<KeyValue>, since: SystemTime, value: Value) -> Point {
-        let since_ns = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let since_ns = u64::try_from(since_ns).unwrap_or(u64::MAX);
+    fn point(&self, attributes: Vec<KeyValue>, since_ns: u64, value: Value) -> Point {
         Point {
             attributes,
             // The clock may have been set back since.
@@ -370,8 +364,7 @@ mod tests {
         let mut page =
             Page { requests: Vec::new(), points: 0, resource: &resource, now_ns: 5, with_retired: false };
         for metric in 0..3 {
-            let points =
-                (0..MOST_POINTS - 1).map(|number| page.point(Vec::new(), UNIX_EPOCH, int(number as u128)));
+            let points = (0..MOST_POINTS - 1).map(|number| page.point(Vec::new(), 0, int(number as u128)));
             let points = points.collect();
             page.put(&resource, (&format!("metric {metric}"), "", "ns"), true, points);
         }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use cpuledger_model::make;
 use cpuledger_report::Amounts;
@@ -59,7 +59,7 @@ struct Scene {
 impl Scene {
     fn new(limit: usize) -> Scene {
         Scene {
-            table: Table::new(limit, SystemTime::UNIX_EPOCH),
+            table: Table::new(limit, 0),
             scrapers: Scrapers::default(),
             begin: Instant::now(),
             seconds: 0,
@@ -79,7 +79,7 @@ impl Scene {
     fn scrape(&mut self, name: &str, limit: usize) {
         self.seconds += 1;
         self.table.age(Duration::from_secs(1));
-        self.table.rank(SystemTime::UNIX_EPOCH, self.scrapers.are_amid_round());
+        self.table.rank(0, self.scrapers.are_amid_round());
         let now = shown(&self.table);
         assert_eq!(now.values().sum::<u128>() + self.table.left_ns(), self.fed, "the raw sum");
         assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
@@ -132,7 +132,7 @@ fn a_series_begins_with_0_and_counts_once_it_was_seen_twice() {
 
 #[test]
 fn two_users_of_one_name_are_two_series() {
-    let mut table = Table::new(4, SystemTime::UNIX_EPOCH);
+    let mut table = Table::new(4, 0);
     // No machine has a user of this number, and a command has its number for a name.
     for name in [Name::User(4_000_000_001), Name::Text(b"4000000001".to_vec())] {
         table.add(&name, &used(SECOND));
@@ -144,7 +144,7 @@ fn two_users_of_one_name_are_two_series() {
 /// Ranks until there are so many series.
 fn labels_of_ranked(table: &mut Table, count: usize) -> Vec<String> {
     while table.series().count() < count {
-        table.rank(SystemTime::UNIX_EPOCH, false);
+        table.rank(0, false);
         std::thread::sleep(Duration::from_millis(1));
     }
     table.series().map(|series| series.label.to_string()).collect()
@@ -161,10 +161,10 @@ fn a_user_has_a_series_when_there_is_a_name_and_no_time_is_lost_meanwhile() {
         }
         Some(format!("user{uid}"))
     });
-    let mut table: Table = Table::with_users(4, SystemTime::UNIX_EPOCH, users);
+    let mut table: Table = Table::with_users(4, 0, users);
     for _ in 0..3 {
         table.add(&Name::User(7), &used(SECOND));
-        table.rank(SystemTime::UNIX_EPOCH, false);
+        table.rank(0, false);
         assert_eq!(table.series().count(), 0, "it has no name yet");
     }
     assert_eq!((table.rest().cpu_ns(), table.cpu_ns()), (3 * u128::from(SECOND), 3 * u128::from(SECOND)));
