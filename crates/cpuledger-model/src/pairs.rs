@@ -33,12 +33,7 @@ pub enum Party {
 }
 
 impl Party {
-    /// Whether it is tasks, which alone can wait.
-    pub const fn is_tasks(self) -> bool {
-        matches!(self, Party::Cgroup(_) | Party::Other)
-    }
-
-    /// Why nobody had the CPU, in one word; `None` for tasks.
+    /// Why nobody had the CPU, in one word; `None` for tasks, which alone can wait.
     pub const fn cause(self) -> Option<&'static str> {
         match self {
             Party::Cgroup(_) | Party::Other => None,

@@ -173,7 +173,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert_eq!(interval.waits.tasks_ns, Some(caused_ns), "{name}, interval {intervals}");
         let pairs = interval.pairs.as_ref().expect("pairs are kept");
         assert_eq!(Some(pairs.sum_ns()), interval.waits.suffered_ns, "{name}, interval {intervals}");
-        let by_tasks_ns = pairs.sum_of(|pair| pair.by.is_tasks());
+        let by_tasks_ns = pairs.sum_of(|pair| pair.by.cause().is_none());
         let waits = &interval.waits;
         let of_tasks_ns =
             waits.tasks_ns.zip(waits.no_slot_ns).map(|(tasks_ns, no_slot_ns)| tasks_ns + no_slot_ns);
