@@ -50,11 +50,11 @@ fn whole() -> clap::Command {
     for (place, command) in cli.get_subcommands_mut().enumerate() {
         let own = std::mem::take(command);
         let whole = match own.get_name() {
-            "export" => cpuledger_program::export::command(),
-            "metrics" => cpuledger_program::metrics::command(),
-            "push" => cpuledger_program::push::command(),
-            "web" => cpuledger_program::web::command(),
-            "mcp" => cpuledger_program::mcp::command(),
+            "export" => cpuledger_program::export::Arguments::command(),
+            "metrics" => cpuledger_program::metrics::Arguments::command(),
+            "push" => cpuledger_program::push::Arguments::command(),
+            "web" => cpuledger_program::web::Arguments::command(),
+            "mcp" => cpuledger_program::mcp::Arguments::command(),
             _ => own,
         };
         *command = whole.display_order(place);

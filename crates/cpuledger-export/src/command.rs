@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clap::{Arg, ArgAction, FromArgMatches};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
-use cpuledger_program::export::{self as options, Arguments, FormatName};
+use cpuledger_program::export::Arguments;
 use cpuledger_program::output::{count_of, warn};
 use cpuledger_program::{place, recording, setuid, when};
 use cpuledger_recording::{Gap, Span};
@@ -20,7 +20,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::export::export_to;
-use crate::format::Format;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::summary::Summary;
@@ -38,23 +37,13 @@ pub fn main() -> anyhow::Result<()> {
     }
     // `cpuledger` has it for all commands. There are no BPF programs here whose rejection it would explain.
     let verbose = Arg::new("verbose").short('v').long("verbose").action(ArgAction::SetTrue).hide(true);
-    let command = options::command()
+    let command = Arguments::command()
         .name("cpuledger-export")
         .bin_name("cpuledger export")
         .version(env!("CARGO_PKG_VERSION"))
         .max_term_width(100)
         .arg(verbose);
     run(&Arguments::from_arg_matches(&command.try_get_matches()?)?)
-}
-
-fn format(name: FormatName) -> Format {
-    match name {
-        FormatName::Parquet => Format::Parquet,
-        FormatName::Arrow => Format::Arrow,
-        FormatName::Csv => Format::Csv,
-        FormatName::CsvSafe => Format::CsvSafe,
-        FormatName::Jsonl => Format::JsonLines,
-    }
 }
 
 /// Writes the tables.
@@ -68,7 +57,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     // For its sentences.
     recording::note_foreign(&recording::open(&path)?);
-    let options = Options { format: format(arguments.format), span };
+    let options = Options { format: arguments.format, span };
     let progress = Arc::new(Progress::default());
     let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
     end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use cpuledger_program::export::Format;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
@@ -15,38 +16,6 @@ use parquet::schema::types::ColumnPath;
 use crate::error::{io_of_arrow, io_of_parquet};
 use crate::schema::{self, Kind, Table};
 use crate::text;
-
-/// A format of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Parquet, compressed by zstd.
-    Parquet,
-    /// The file format of Arrow IPC, also known as Feather 2, compressed by zstd.
-    Arrow,
-    /// CSV with a header (RFC 4180).
-    Csv,
-    /// The same with an apostrophe before text that a spreadsheet would take for a formula.
-    CsvSafe,
-    /// A JSON object a line.
-    JsonLines,
-}
-
-impl Format {
-    /// How the names of its files end.
-    pub fn ending(self) -> &'static str {
-        match self {
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::Csv | Format::CsvSafe => "csv",
-            Format::JsonLines => "jsonl",
-        }
-    }
-
-    /// Whether all batches of a file have one dictionary, which its writer has to know beforehand.
-    pub(crate) fn has_one_dictionary(self) -> bool {
-        self == Format::Arrow
-    }
-}
 
 /// Rows of a row group of Parquet.
 const GROUP_ROWS: usize = 512 * 1024;

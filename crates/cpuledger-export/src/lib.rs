@@ -39,10 +39,10 @@ mod summary;
 mod table;
 mod text;
 
+pub use cpuledger_program::export::Format;
 pub use destination::Destination;
 pub use error::Error;
 pub use export::{export, export_to};
-pub use format::Format;
 pub use options::Options;
 pub use progress::Progress;
 pub use schema::{COLUMNS, ColumnInfo, Kind, Table, is_in};

@@ -2,7 +2,7 @@
 
 use cpuledger_recording::Span;
 
-use crate::format::Format;
+use cpuledger_program::export::Format;
 
 /// What is exported, and how.
 #[derive(Debug, Clone, Copy)]

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use cpuledger_model::frame::{Frame, Wanted};
 use cpuledger_model::make;
+use cpuledger_program::export::Format;
 use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::error::{Error, io_of_arrow};
 use crate::file_name::{FileName, SegmentId, in_path};
-use crate::format::{Format, Writer};
+use crate::format::Writer;
 use crate::output::{Name, Output, Plan, Unfinished};
 use crate::progress::Progress;
 use crate::schema::{Table, wanted};

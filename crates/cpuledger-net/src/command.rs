@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::FromArgMatches;
+use clap::Parser;
 use cpuledger_program as options;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
@@ -56,14 +56,14 @@ pub fn main() -> anyhow::Result<()> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| "cpuledger-net".into());
     match words.next() {
-        Some(command) if command == "metrics" => serve_metrics(&parsed(options::metrics::command(), words)?),
+        Some(command) if command == "metrics" => serve_metrics(&parsed(words)?),
         Some(command) if command == "push" => {
-            let arguments: options::push::Arguments = parsed(options::push::command(), words)?;
+            let arguments: options::push::Arguments = parsed(words)?;
             let connection = connect(arguments.socket.as_deref(), "push")?;
             push::run(&arguments, &dimensions(&arguments.by), connection)
         }
-        Some(command) if command == "web" => serve_web(parsed(options::web::command(), words)?),
-        Some(command) if command == "mcp" => mcp::run(&parsed(options::mcp::command(), words)?),
+        Some(command) if command == "web" => serve_web(parsed(words)?),
+        Some(command) if command == "mcp" => mcp::run(&parsed(words)?),
         _ => Err(Failure::Usage(format!(
             "{} is a part of cpuledger: run `cpuledger metrics`, `cpuledger push`, `cpuledger mcp` or `cpuledger web`",
             program.display()
@@ -73,10 +73,9 @@ pub fn main() -> anyhow::Result<()> {
 }
 
 /// The options of a command, from the words behind its name.
-fn parsed<A: FromArgMatches>(command: clap::Command, words: ArgsOs) -> anyhow::Result<A> {
-    let name = OsString::from(format!("cpuledger {}", command.get_name()));
-    let matches = command.try_get_matches_from([name].into_iter().chain(words))?;
-    Ok(A::from_arg_matches(&matches)?)
+fn parsed<A: Parser>(words: ArgsOs) -> anyhow::Result<A> {
+    let name = OsString::from(format!("cpuledger {}", A::command().get_name()));
+    Ok(A::try_parse_from([name].into_iter().chain(words))?)
 }
 
 /// Each of these once.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Command};
+use clap::{ArgGroup, Parser};
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -23,16 +23,9 @@ Examples:
 Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, a store cannot be reached or refuses access, or Ctrl-C, 2 wrong \
 option, 3 the program `cpuledger-export` is not installed.";
 
-/// The command as `cpuledger` has it: its options and its help.
-pub fn command() -> Command {
-    Arguments::augment_args(Command::new("export"))
-        .group(ArgGroup::new("where").args(["output", "to"]).required(true))
-        .about("Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines")
-        .after_help(AFTER_HELP)
-}
-
 /// The options of `export`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Parser)]
+#[command(name = "export", about = "Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines", after_help = AFTER_HELP, group = ArgGroup::new("where").args(["output", "to"]).required(true))]
 pub struct Arguments {
     /// The recording: its directory, or one segment [default: where `cpuledger record` writes]
     #[arg(value_name = "DIR|FILE")]
@@ -44,8 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "WHERE")]
     pub to: Option<String>,
     /// Format of the files
-    #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
-    pub format: FormatName,
+    #[arg(long, value_enum, default_value_t = Format::Parquet)]
+    pub format: Format,
     /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `@1700000000`, or `10m ago` before the end
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub since: Option<String>,
@@ -54,9 +47,9 @@ pub struct Arguments {
     pub until: Option<String>,
 }
 
-/// The formats by their names.
+/// A format of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum FormatName {
+pub enum Format {
     /// Apache Parquet, compressed by zstd
     Parquet,
     /// Arrow IPC files (Feather 2), compressed by zstd
@@ -66,5 +59,23 @@ pub enum FormatName {
     /// CSV with an apostrophe before text that a spreadsheet would run as a formula
     CsvSafe,
     /// A JSON object a line
-    Jsonl,
+    #[value(name = "jsonl")]
+    JsonLines,
+}
+
+impl Format {
+    /// How the names of its files end.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+            Format::Csv | Format::CsvSafe => "csv",
+            Format::JsonLines => "jsonl",
+        }
+    }
+
+    /// Whether all batches of a file have one dictionary, which its writer has to know beforehand.
+    pub fn has_one_dictionary(self) -> bool {
+        self == Format::Arrow
+    }
 }

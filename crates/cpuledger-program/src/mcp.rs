@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::Parser;
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -11,15 +11,9 @@ last minutes, and from a recording. It only reads, as the user who starts it, an
 
 Exit codes: 0 the client has closed standard input, 1 output failed, 2 wrong option, 3 the program `cpuledger-net` is not installed.";
 
-/// The command as `cpuledger` has it: its options and its help.
-pub fn command() -> Command {
-    Arguments::augment_args(Command::new("mcp"))
-        .about("Answer questions of programs that speak the Model Context Protocol")
-        .after_help(AFTER_HELP)
-}
-
 /// The options of `mcp`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Parser)]
+#[command(name = "mcp", about = "Answer questions of programs that speak the Model Context Protocol", after_help = AFTER_HELP)]
 pub struct Arguments {
     /// The recording: its directory, or one segment [default: where `cpuledger record` writes]
     #[arg(value_name = "DIR|FILE")]

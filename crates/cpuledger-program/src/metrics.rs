@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Command};
 use cpuledger_model::Dimension;
 
 /// What follows the options in the help.
@@ -23,15 +23,9 @@ Examples:
 
 Exit codes: 0 ended by a signal, 1 cannot listen or read its configuration, 2 wrong option, 3 no service, or the program `cpuledger-net` is not installed.";
 
-/// The command as `cpuledger` has it: its options and its help.
-pub fn command() -> Command {
-    Arguments::augment_args(Command::new("metrics"))
-        .about("Export CPU time to Prometheus by command, user, unit and container")
-        .after_help(AFTER_HELP)
-}
-
 /// The options of `metrics`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Parser)]
+#[command(name = "metrics", about = "Export CPU time to Prometheus by command, user, unit and container", after_help = AFTER_HELP)]
 pub struct Arguments {
     /// Where to listen: ADDRESS:PORT, :PORT or unix:PATH; may be repeated [default: 127.0.0.1:10911, or the sockets of the service manager]
     #[arg(long, value_name = "WHERE")]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::Parser;
 use cpuledger_model::Dimension;
 
 use crate::metrics::dimension;
@@ -23,15 +23,9 @@ Examples:
 
 Exit codes: 0 ended by a signal, 1 cannot use its queue or certificates, 2 wrong option, 3 no service, or the program `cpuledger-net` is not installed.";
 
-/// The command as `cpuledger` has it: its options and its help.
-pub fn command() -> Command {
-    Arguments::augment_args(Command::new("push"))
-        .about("Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums")
-        .after_help(AFTER_HELP)
-}
-
 /// The options of `push`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Parser)]
+#[command(name = "push", about = "Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums", after_help = AFTER_HELP)]
 pub struct Arguments {
     /// Where to; `/v1/metrics` is added unless it is there [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318]
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]

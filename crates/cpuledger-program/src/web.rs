@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::Parser;
 
 /// What follows the options in the help.
 const AFTER_HELP: &str = "\
@@ -17,15 +17,9 @@ Examples:
 
 Exit codes: 0 ended by a signal, or idle; 1 cannot listen or read its configuration; 2 wrong option; 3 no service, or the program `cpuledger-net` is not installed.";
 
-/// The command as `cpuledger` has it: its options and its help.
-pub fn command() -> Command {
-    Arguments::augment_args(Command::new("web"))
-        .about("Show the books in a browser: what runs now, and what ran before")
-        .after_help(AFTER_HELP)
-}
-
 /// The options of `web`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Parser)]
+#[command(name = "web", about = "Show the books in a browser: what runs now, and what ran before", after_help = AFTER_HELP)]
 pub struct Arguments {
     /// The recording for times before the last minutes [default: /var/log/cpuledger if this user may read it, else where
     /// `cpuledger record` writes]
