@@ -104,6 +104,14 @@ impl RowBuilder {
             return;
         }
         let is_told = |row: &Task| from_procfs.contains(&row.tid);
+        // The hooks were shown that it waits, and not that it ran: what it used is unknown, not 0.
+        for Row { task, usage, .. } in
+            rows.iter_mut().filter(|row| row.usage.cpu_ns == 0 && is_told(&row.task))
+        {
+            let (growth, accounting_parent) = (usage.growth, usage.accounting_parent);
+            let unseen = Usage::of_idle_in_ledger(task.known, true);
+            *usage = make!(Usage { growth, accounting_parent, ..unseen });
+        }
         // Files tell starts in ticks.
         let is_known = |row: &Task| {
             let is_it = |known: &&Row| known.task.tid == row.tid;
