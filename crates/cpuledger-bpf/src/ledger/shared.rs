@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytemuck::AnyBitPattern;
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::Error;
@@ -44,6 +45,12 @@ pub(super) struct Shared<R: AnyBitPattern> {
     part_records: u32,
     count: u32,
     record: PhantomData<R>,
+}
+
+/// Why an array cannot be mapped. Each kernel that has the hooks can map arrays; libbpf makes one that cannot be mapped, and says nothing, if it has no
+/// file descriptor left to find that out.
+fn cause_of(errno: Errno) -> Errno {
+    if errno == Errno::INVAL { Errno::MFILE } else { errno }
 }
 
 impl<R: AnyBitPattern> fmt::Debug for Shared<R> {
@@ -98,7 +105,7 @@ impl<R: AnyBitPattern> Shared<R> {
             let (offset, bytes) = (u64::from(first) * size_of::<R>() as u64, records * size_of::<R>());
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let part = Mapping::new(map, offset, bytes, protection, MapFlags::SHARED)
-                .map_err(|errno| Error::from_errno("to map a shared BPF array", errno))?;
+                .map_err(|errno| Error::from_errno("to map a shared BPF array", cause_of(errno)))?;
             self.parts.push(part);
         }
         Ok(())
