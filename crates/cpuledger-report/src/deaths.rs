@@ -185,14 +185,13 @@ impl Deaths {
             let Some(pid) = pids.get(record) else { continue };
             let start = starts.get(record);
             let place = self.place((pid, start.unwrap_or_default()), record as u32);
-            let own = &mut self.found[place];
-            own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
-            own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
             if has_booked {
                 self.booked.resize(self.found.len(), Booked::default());
                 add_booked(&mut self.booked[place], &booked.map(|cells| cells.get(record)));
             }
             let own = &mut self.found[place];
+            own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
+            own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
             if tids.get(record) == Some(pid) {
                 own.record = record as u32;
             }

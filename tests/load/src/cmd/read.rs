@@ -1,8 +1,8 @@
 //! `read`: a file from its disk, past the page cache.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use rustix::fs::OFlags;
@@ -19,15 +19,21 @@ pub(crate) struct Arguments {
     block: usize,
 }
 
+/// Opens a file for reading past the page cache, in blocks of that many bytes. Returns how many of them it has, too: one at least.
+pub(super) fn open_past_cache(path: &Path, block: usize) -> Result<(File, u64)> {
+    ensure!(block > 0 && block.is_multiple_of(4096), "a block has a multiple of 4096 bytes, not {block}");
+    let direct = OFlags::DIRECT.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(direct).open(path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    let blocks = file.metadata()?.len() / block as u64;
+    ensure!(blocks > 0, "{} is shorter than a block", path.display());
+    Ok((file, blocks))
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let length = arguments.block;
-    ensure!(length > 0 && length.is_multiple_of(4096), "a block has a multiple of 4096 bytes, not {length}");
-    let direct = OFlags::DIRECT.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(direct).open(&arguments.file);
-    let file = file.with_context(|| format!("cannot open {}", arguments.file.display()))?;
-    let blocks = file.metadata()?.len() / length as u64;
-    ensure!(blocks > 0, "{} is shorter than a block", arguments.file.display());
+    let (file, blocks) = open_past_cache(&arguments.file, length)?;
     // SAFETY: a new mapping, of nothing that is there.
     let buffer = unsafe {
         mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)

@@ -1,16 +1,14 @@
 //! `ring`: a file from its disk through io_uring, past the page cache.
 
 use std::ffi::c_void;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::io_uring::{
     IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringOp, IoringSetupFlags,
@@ -18,6 +16,8 @@ use rustix::io_uring::{
     io_uring_sqe, io_uring_user_data,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+
+use super::read::open_past_cache;
 
 /// Read a file with O_DIRECT through io_uring, once for each byte on stdin
 ///
@@ -64,12 +64,7 @@ struct Ring {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let block = arguments.block;
-    ensure!(block > 0 && block.is_multiple_of(4096), "a block has a multiple of 4096 bytes, not {block}");
-    let direct = OFlags::DIRECT.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(direct).open(&arguments.file);
-    let file = file.with_context(|| format!("cannot open {}", arguments.file.display()))?;
-    let blocks = file.metadata()?.len() / block as u64;
-    ensure!(blocks > 0, "{} is shorter than a block", arguments.file.display());
+    let (file, blocks) = open_past_cache(&arguments.file, block)?;
     let mut ring = match Ring::new(block, arguments.way) {
         Ok(ring) => ring,
         Err(error) => return say(&format!("refused {error}")),
