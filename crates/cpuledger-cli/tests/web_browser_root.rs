@@ -383,12 +383,7 @@ fn a_thousand_rows_cost_a_browser_little_root() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     // As usual: an interval takes a second.
-    let service = Service::start_as("", |quick| {
-        let mut command = Command::new(quick.get_program());
-        command.args(quick.get_args().map(|word| if word == "0.2" { "1".as_ref() } else { word }));
-        command.env_remove("NOTIFY_SOCKET").stderr(std::process::Stdio::piped());
-        command
-    });
+    let service = Service::start_with_intervals("1");
     let web = Web::start(&service.socket(), folder.path(), &[]);
     // Before its first interval a service has no past, and says so.
     let begin = Instant::now();

@@ -85,6 +85,14 @@ fn spans_add_up_by_each_dimension_and_within_each_name_root() {
 }
 
 #[test]
+fn a_service_without_an_interval_is_no_error_root() {
+    let service = Service::start_with_intervals("600");
+    let web = Web::start(&service.socket(), Path::new("/nowhere"), &[]);
+    let (head, body) = web.get("/history?from=-5m");
+    assert!(head.starts_with("HTTP/1.1 204 ") && body.is_empty(), "{head}{body}");
+}
+
+#[test]
 fn intervals_come_as_events_and_add_up_root() {
     let service = Service::start("");
     let web = Web::start(&service.socket(), Path::new("/nowhere"), &[]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use cpuledger_model::frame::{Column, Frame, Wanted};
 use cpuledger_program::{recording, when};
 use cpuledger_recording::{Span, When};
@@ -14,6 +14,11 @@ use crate::follow::{self, Connection};
 
 /// No span of a recording may have more: reading a day of seconds takes a while.
 const MOST_INTERVALS: usize = 100_000;
+
+/// The service is younger than its first interval: not a fault, and soon over.
+#[derive(Debug, thiserror::Error)]
+#[error("the service has no interval yet; ask again in a second")]
+pub struct NoIntervalYet;
 
 /// Which of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,9 +133,11 @@ pub fn read(
                 }
             }
             Ok(ring) => ring.read(question, goes_on),
-            Err(error) => of_recording(span, None)?
-                .with_context(|| nothing(recording))
-                .map_err(|other| other.context(cpuledger_program::exit::sentence(&error))),
+            Err(error) => match of_recording(span, None)? {
+                Some(read) => Ok(read),
+                None if error.is::<NoIntervalYet>() => Err(error),
+                None => Err(anyhow!(nothing(recording)).context(cpuledger_program::exit::sentence(&error))),
+            },
         },
     }
 }
@@ -169,7 +176,7 @@ impl Ring {
         let (mut bytes, mut frame) = (Vec::new(), Frame::new());
         let wanted = Wanted::of(&[], &[Column::END_REALTIME_NS]);
         let latest = reader.latest(&mut bytes)?;
-        let last = latest.context("the service has no interval yet; ask again in a second")?.sequence;
+        let last = latest.ok_or(NoIntervalYet)?.sequence;
         frame.decode_wanted_from(&bytes, &wanted)?;
         let last_ns = instants_of(&frame).end_realtime_ns;
         let ns_of = |when: When| match when {

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::events::Events;
 use crate::gzip::packed;
 use crate::hosts::Hosts;
+use crate::read::NoIntervalYet;
 use crate::server::{Body, Caller, Limits, Site, accepts_gzip, text, with_packing, with_type};
 use ask::{Ask, ask};
 use history::History;
@@ -103,6 +104,8 @@ impl Page {
     async fn history(&self, request: &Request<Incoming>, ask: Ask) -> Response<Body> {
         match self.history.sheet(ask).await {
             Some(Ok(sheet)) => json_of(sheet, accepts_gzip(request.headers())),
+            // A browser would write an error into its console for what is over in a second.
+            Some(Err(error)) if error.is::<NoIntervalYet>() => text(StatusCode::NO_CONTENT, ""),
             Some(Err(error)) => text(StatusCode::NOT_FOUND, sentence(&error) + "\n"),
             None => text(
                 StatusCode::SERVICE_UNAVAILABLE,

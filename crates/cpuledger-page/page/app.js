@@ -136,6 +136,7 @@ const loadServed = async (signal) => {
   const parts = await Promise.all([whole.catch((error) => (isLive() ? null : Promise.reject(error))), of, before]);
   if (signal.aborted) return;
   const [all, sheet, base] = parts;
+  if (!all && !isLive()) throw new Error("the service has no interval yet");
   Object.assign(books, { whole: all, before: base });
   books.line = all ? lineOf(all) : { parts: [], labels: new Map() };
   for (const own of early.splice(0)) extend(books.line, own, LONGEST);

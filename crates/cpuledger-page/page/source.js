@@ -39,9 +39,11 @@ class Served {
     return query;
   }
 
+  // `null`: the service has no interval yet.
   async history(by, within, more, signal) {
     const answer = await fetch(`history?${this.query(by, within, more)}`, { signal });
     if (!answer.ok) throw new Error((await answer.text()).trim());
+    if (answer.status === 204) return null;
     return sheetOf(await answer.json());
   }
 

@@ -29,6 +29,16 @@ impl Service {
         })
     }
 
+    /// The same with intervals of that many seconds.
+    pub fn start_with_intervals(seconds: &str) -> Service {
+        Service::start_as("", |quick| {
+            let mut command = Command::new(quick.get_program());
+            command.args(quick.get_args().map(|word| if word == "0.2" { seconds.as_ref() } else { word }));
+            command.env_remove("NOTIFY_SOCKET").stderr(Stdio::piped());
+            command
+        })
+    }
+
     /// The same with a command that is changed before.
     pub fn start_as(configuration: &str, change: impl FnOnce(Command) -> Command) -> Service {
         let folder = tempfile::tempdir().expect("a folder");
