@@ -347,7 +347,7 @@ fn states_of_each_row_add_up_as_printed_root() {
         // The first picture is of no interval.
         terminal.settled(|text| text.contains("waits for a CPU") && !text.contains("Totals since"));
         for keys in
-            [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "g", "g", "g", "g", "t"]]
+            [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g", "*"], &["g", "g", "g", "g", "g", "g", "g", "t"]]
         {
             terminal.press(keys);
             sleep(Duration::from_millis(700));

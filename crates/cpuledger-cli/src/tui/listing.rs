@@ -58,12 +58,11 @@ impl Making<'_> {
                 listing.matched_ns += row.usage.cpu_ns;
             }
         }
-        // A group has the time of its dead too, but not in one line below which they could be.
-        let dead = Dead::of(self, listing, self.settings.tree != Tree::No || self.settings.group.is_none());
+        let dead = Dead::of(self, listing);
         if self.settings.tree != Tree::No {
             tree::make(self, listing, &dead);
         } else if self.settings.group.is_some() {
-            group::make(self, listing);
+            group::make(self, listing, &dead);
         } else {
             return self.make_flat(listing, sleep, &dead);
         }
@@ -156,6 +155,6 @@ impl Making<'_> {
         let is_whole = self.folded.contains(&Id::Row(at.kind, task.id()));
         let fold = dead.has_many_below(task.pid).then_some(!is_whole);
         listing.entries.push(Entry { fold, ..entry });
-        dead.push_below(self, listing, task.pid, (1, 0, false), is_whole);
+        dead.push_below(self, listing, task.pid, (entry.depth + 1, entry.follows, false), is_whole);
     }
 }

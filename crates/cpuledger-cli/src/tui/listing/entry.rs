@@ -31,12 +31,14 @@ pub struct Entry {
     pub subtree_ns: Option<u64>,
     /// Whether something is below it, and whether that is hidden.
     pub fold: Option<bool>,
+    /// Its CPU time is part of that of a line above it: the dead below who inherits their time.
+    pub is_part: bool,
 }
 
 impl Entry {
     /// One that is below nothing.
     pub(super) fn flat(item: Item) -> Entry {
-        Entry { item, depth: 0, follows: 0, subtree_ns: None, fold: None }
+        Entry { item, depth: 0, follows: 0, subtree_ns: None, fold: None, is_part: false }
     }
 }
 
@@ -47,8 +49,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Groups and names of the dead.
     pub sums: Vec<Sum>,
-    /// Below which process the dead of a sum are: pairs of an index and a pid, sorted.
-    pub heirs: Vec<(u32, Pid)>,
+    /// Below which process the dead of a sum are, by index of the sum.
+    pub heirs: Vec<Heir>,
     /// Who is in the sums of other names of the dead, by index of the sum.
     pub others: Vec<Others>,
     /// CPU time of all processes that match, whether their line is folded or not.
@@ -61,9 +63,9 @@ pub struct Listing {
 
 impl Listing {
     /// Below which process the dead of a sum are.
-    pub fn heir(&self, sum: u32) -> Option<Pid> {
-        let place = self.heirs.binary_search_by_key(&sum, |(known, _)| *known);
-        place.ok().map(|place| self.heirs[place].1)
+    pub fn heir(&self, sum: u32) -> Option<&Heir> {
+        let place = self.heirs.binary_search_by_key(&sum, |heir| heir.sum);
+        place.ok().map(|place| &self.heirs[place])
     }
 
     /// Who is in a sum of other names of the dead.
@@ -71,6 +73,17 @@ impl Listing {
         let place = self.others.binary_search_by_key(&sum, |others| others.sum);
         place.ok().map(|place| &self.others[place])
     }
+}
+
+/// Whose line has the time of the dead of a sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Heir {
+    /// Their sum: an index of [`Listing::sums`].
+    pub sum: u32,
+    /// The process of that line.
+    pub pid: Pid,
+    /// What its column `X` has of their time: that of its own threads. The rest is in `C`.
+    pub threads_ns: u64,
 }
 
 /// The dead of those names that have no line of their own.

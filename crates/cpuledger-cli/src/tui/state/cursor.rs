@@ -80,7 +80,8 @@ impl State {
             Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
             Item::Group(index) => Id::Group(self.sum_name(index)?.clone()),
             Item::ExitedName(index) => {
-                Id::ExitedName(self.listing.heir(index), self.sum_name(index)?.clone())
+                let heir = self.listing.heir(index).map(|heir| heir.pid);
+                Id::ExitedName(heir, self.sum_name(index)?.clone())
             }
             Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
         })

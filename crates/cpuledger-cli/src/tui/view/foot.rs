@@ -86,6 +86,9 @@ pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buff
 /// What the columns of the dead say, where they are shown.
 const OF_DEAD: [(&str, &str); 2] = [("X", "X: dead threads"), ("C", "C: dead children")];
 
+/// What figures of the dead are where such a column is not shown.
+const IN_PARENTHESES: &str = "( ): in the line above, too";
+
 /// From this width on they are explained.
 const LEAST_WIDTH_OF_LEGEND: u16 = 60;
 
@@ -135,7 +138,12 @@ fn place(state: &State) -> String {
 fn legend(state: &State, look: &Look) -> Vec<Piece> {
     let is_shown = |header: &str| state.layout.columns.iter().any(|(_, _, name)| *name == header);
     let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));
-    shown.map(|(_, words)| (0, (*words).to_owned(), look.theme.label)).collect()
+    let mut words: Vec<&str> = shown.map(|(_, words)| *words).collect();
+    let has_parts = state.listing.entries.iter().any(|entry| entry.is_part);
+    if has_parts && words.len() < OF_DEAD.len() && is_shown("%CPU") {
+        words.push(IN_PARENTHESES);
+    }
+    words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
 }
 
 /// Shares of the last intervals; `most` has full height.

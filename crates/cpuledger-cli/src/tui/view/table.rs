@@ -1,6 +1,7 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
 mod cells;
+mod part;
 
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{TableColumn, of_parts, per_mille};

@@ -1,5 +1,6 @@
 mod arguments;
 mod cursor;
+mod dead;
 mod room;
 mod views;
 

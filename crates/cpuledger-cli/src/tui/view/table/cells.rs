@@ -11,12 +11,13 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
+use super::part::{How, Part};
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
 use crate::tui::theme::LEAST_BRIGHT;
 use crate::tui::view::canvas::{Look, step, write};
-use crate::tui::view::place::{Place, put, put_cell};
+use crate::tui::view::place::{Place, put, put_cell, put_part};
 use crate::tui::view::states;
 
 /// What lines are drawn with.
@@ -37,9 +38,16 @@ struct At<'a> {
     entry: &'a Entry,
     style: Style,
     has_cursor: bool,
+    /// It is part of a line above.
+    part: Option<&'a Part>,
 }
 
 impl At<'_> {
+    /// How a figure is shown.
+    fn how(&self, column: TableColumn) -> How {
+        self.part.map_or(How::Usual, |part| part.how(column))
+    }
+
     /// The style of a cell whose meaning has a colour.
     fn styled(&self, style: Style) -> Style {
         if self.has_cursor { self.style } else { self.style.patch(style) }
@@ -61,8 +69,9 @@ impl<'a> Line<'a> {
         has_cursor: bool,
     ) {
         let Line { state, frame, look, places, .. } = *self;
-        let at = At { row, entry, style, has_cursor };
         let (shown, is_task) = state.cells(frame, entry.item);
+        let part = Part::of(state, frame, entry, &shown, places);
+        let at = At { row, entry, style, has_cursor, part: part.as_ref() };
         let settings = &state.settings;
         let context = CellContext {
             length_ns: frame.cpu_length_ns() * state.cpus_in_whole(frame),
@@ -89,7 +98,8 @@ impl<'a> Line<'a> {
             match column.cell() {
                 TableCell::Parts => {
                     let full_ns = context.length_ns.max(state.listing.most_ns);
-                    draw_parts(buffer, place, at, (&shown.usage, full_ns), look);
+                    let row = part.as_ref().map_or(&shown, |part| &part.row);
+                    draw_parts(buffer, place, at, (&row.usage, full_ns), look);
                 }
                 TableCell::History => self.draw_history(buffer, place, at),
                 _ => self.draw_column(buffer, (place, column), at, &shown, &context),
@@ -106,6 +116,12 @@ impl<'a> Line<'a> {
         context: &CellContext<'_>,
     ) {
         let shows = column.cell();
+        let how = at.how(column);
+        let shown = match (how, at.part) {
+            (How::Nowhere, _) => return,
+            (How::AsPart, Some(part)) => &part.row,
+            _ => shown,
+        };
         self.cell.clear();
         let is_sum = matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
         if shows == TableCell::Command {
@@ -144,6 +160,9 @@ impl<'a> Line<'a> {
             }
             _ => at.style,
         };
+        if how == How::InParentheses && text != "-" {
+            return put_part(buffer, place, at.row, &text, style);
+        }
         put_cell(buffer, place, at.row, &text, style);
         if shows == TableCell::Command && context.has_arguments && !at.has_cursor {
             dim_arguments(buffer, place, at.row, (text.as_ref(), branches), self.look);
