@@ -7,6 +7,7 @@ use cpuledger::{Pid, interval::Exited};
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::{self, DeadName, Name, Sum, exited_row, in_sum};
 
+use super::alike::Shared;
 use super::entry::{Entry, Heir, Id, Item, Listing, Others};
 use super::making::{Making, Ranked};
 use crate::tui::frame::Kind;
@@ -34,7 +35,7 @@ pub(super) struct Dead {
 
 impl Dead {
     /// The dead that match.
-    pub(super) fn of(making: &Making<'_>, listing: &mut Listing) -> Dead {
+    pub(super) fn of(making: &Making<'_>, listing: &mut Listing, shared: &Shared) -> Dead {
         let mut dead = Dead::default();
         if !making.settings.has_exited {
             return dead;
@@ -44,7 +45,7 @@ impl Dead {
             |index: &usize| crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit);
         let mut by_heir: BTreeMap<Option<Pid>, Vec<usize>> = BTreeMap::new();
         for index in (0..exited.len()).filter(is_asked_for) {
-            let heir = heir_of(making, &exited[index]);
+            let heir = heir_of(making, &exited[index]).map(|heir| shared.heir(heir));
             by_heir.entry(heir).or_default().push(index);
         }
         let mut alone = Vec::new();
@@ -53,14 +54,16 @@ impl Dead {
                 alone.extend(indexes);
                 continue;
             };
-            let names = dead_names(making, listing, matching(making, indexes));
+            // Those of several have one line, as these have.
+            let least_ns = if shared.is_folded(heir) { u64::MAX } else { least_ns(making) };
+            let names = dead_names(making, listing, matching(making, indexes), least_ns);
             listing.heirs.extend(names.iter().map(|named| heir_of_sum(making, heir, named)));
             if !names.is_empty() {
                 dead.below.insert(heir, names);
             }
         }
         alone.sort_unstable();
-        dead.alone = dead_names(making, listing, matching(making, alone));
+        dead.alone = dead_names(making, listing, matching(making, alone), least_ns(making));
         listing.exited.sort_unstable();
         dead
     }
@@ -152,7 +155,12 @@ fn matching(making: &Making<'_>, mut indexes: Vec<usize>) -> Vec<usize> {
     indexes
 }
 
-fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -> Vec<Named> {
+/// The CPU time with which a name has a line of its own.
+fn least_ns(making: &Making<'_>) -> u64 {
+    if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 }
+}
+
+fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>, least_ns: u64) -> Vec<Named> {
     listing.exited.extend(indexes.iter().map(|&index| index as u32));
     let exited = making.frame.exited();
     let push = |DeadName { sum, members }| {
@@ -163,7 +171,6 @@ fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -
         listing.sums.push(sum);
         (number, members)
     };
-    let least_ns = if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 };
     group::dead_names(exited, indexes.into_iter(), least_ns).into_iter().map(push).collect()
 }
 

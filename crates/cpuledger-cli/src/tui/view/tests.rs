@@ -1,3 +1,4 @@
+mod alike;
 mod arguments;
 mod cursor;
 mod dead;

@@ -1,5 +1,6 @@
 //! The cells of one line.
 
+use cpuledger::Task;
 use cpuledger::interval::{Row, Usage};
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{CellContext, TableColumn, per_mille};
@@ -48,6 +49,11 @@ impl At<'_> {
         self.part.map_or(How::Usual, |part| part.how(column))
     }
 
+    /// Whether it is of the dead.
+    fn is_dead(&self) -> bool {
+        matches!(self.entry.item, Item::Exited(_) | Item::ExitedName(_))
+    }
+
     /// The style of a cell whose meaning has a colour.
     fn styled(&self, style: Style) -> Style {
         if self.has_cursor { self.style } else { self.style.patch(style) }
@@ -78,8 +84,8 @@ impl<'a> Line<'a> {
             interval_ns: frame.cpu_length_ns(),
             users: &frame.users,
             memory_total_bytes: frame.around.statistics.memory.map(|memory| memory.total),
-            has_arguments: state.shows_arguments() && matches!(entry.item, Item::Row(_)),
-            cmdline: state.arguments.of(&shown.task).map(|line| match settings.arguments {
+            has_arguments: state.shows_arguments() && matches!(entry.item, Item::Row(_) | Item::Alike(_)),
+            cmdline: arguments(state, entry, &shown.task).map(|line| match settings.arguments {
                 Some(_) => line,
                 None => without_directory(line),
             }),
@@ -123,17 +129,18 @@ impl<'a> Line<'a> {
             _ => shown,
         };
         self.cell.clear();
-        let is_sum = matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
+        let is_alike = matches!(at.entry.item, Item::Alike(_));
+        let is_sum = is_alike || matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
         if shows == TableCell::Command {
             append_branches(&mut self.cell, at.entry, self.look);
         }
         let branches = self.cell.len();
         match (is_sum, shows) {
             (true, TableCell::Id) => append_count(self.state, at.entry.item, self.look, &mut self.cell),
-            (true, TableCell::Command) => {
+            (true, TableCell::Command) if !is_alike => {
                 append_sum_name(self.state, at.entry.item, self.look, &mut self.cell)
             }
-            (true, _) if !column.is_of_sums() => {}
+            (true, _) if !(column.is_of_sums() || is_alike && is_in_common(column)) => {}
             _ => column.append(&mut self.cell, shown, context),
         }
         if shows == TableCell::Command {
@@ -151,10 +158,7 @@ impl<'a> Line<'a> {
             return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
         }
         let style = match shows {
-            TableCell::Share
-                if column.name() == "%CPU"
-                    && !matches!(at.entry.item, Item::Exited(_) | Item::ExitedName(_)) =>
-            {
+            TableCell::Share if column.name() == "%CPU" && !at.is_dead() => {
                 let heat = self.look.theme.heat(per_mille(shown.usage.cpu_ns, context.interval_ns));
                 heat.map_or(at.style, |heat| at.styled(heat))
             }
@@ -222,6 +226,14 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The arguments of a line, separated by NUL, as far as they are known.
+fn arguments<'a>(state: &'a State, entry: &Entry, task: &Task) -> Option<&'a [u8]> {
+    match entry.item {
+        Item::Alike(sum) => state.listing.alike(sum)?.of.arguments.as_deref(),
+        _ => state.arguments.of(task),
+    }
+}
+
 /// Gives what stands behind the name of a program less weight.
 fn dim_arguments(buffer: &mut Buffer, place: &Place, row: u16, (text, branches): (&str, usize), look: &Look) {
     let Some(length) = text.get(branches..).and_then(|name| name.find(' ')) else { return };
@@ -240,6 +252,12 @@ fn without_directory(cmdline: &[u8]) -> &[u8] {
     if name == end { cmdline } else { &cmdline[name..] }
 }
 
+/// Whether processes that are alike have the same in that column.
+fn is_in_common(column: TableColumn) -> bool {
+    let is_parent = column.key().is_some_and(|key| key.name() == "ppid");
+    is_parent || column.cell() == TableCell::User || column.cell().name().is_some()
+}
+
 /// Whether a figure is nothing, which a dot says with less ink.
 fn is_zero(column: TableColumn, text: &str) -> bool {
     let is_figure = matches!(
@@ -254,7 +272,7 @@ fn is_zero(column: TableColumn, text: &str) -> bool {
 }
 
 fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
-    if let Item::Group(index) | Item::ExitedName(index) = item {
+    if let Item::Group(index) | Item::ExitedName(index) | Item::Alike(index) = item {
         let sign = if look.is_ascii { "x" } else { "×" };
         cell.extend_from_slice(format!("{sign}{}", state.listing.sums[index as usize].rows).as_bytes());
     }

@@ -53,7 +53,7 @@ impl Part {
                 let exited = &frame.exited()[index as usize];
                 frame.process_of_dead_thread(exited).map_or(0, |_| exited.cpu_ns)
             }
-            Item::Row(_) | Item::Group(_) => return None,
+            Item::Row(_) | Item::Group(_) | Item::Alike(_) => return None,
         };
         let children_ns = row.usage.cpu_ns - threads_ns;
         let mut row = *row;
