@@ -13,6 +13,7 @@ use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
+use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
@@ -89,6 +90,9 @@ const OF_DEAD: [(&str, &str); 2] = [("X", "X: dead threads"), ("C", "C: dead chi
 /// What figures of the dead are where such a column is not shown.
 const IN_PARENTHESES: &str = "( ): in the line above, too";
 
+/// What the figures of states are shares of.
+const OF_LIVES: &str = "% of the interval; dead: % of their lives";
+
 /// From this width on they are explained.
 const LEAST_WIDTH_OF_LEGEND: u16 = 60;
 
@@ -142,6 +146,10 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
     let has_parts = state.listing.entries.iter().any(|entry| entry.is_part);
     if has_parts && words.len() < OF_DEAD.len() && is_shown("%CPU") {
         words.push(IN_PARENTHESES);
+    }
+    let is_dead = |item: Item| matches!(item, Item::Exited(_) | Item::ExitedName(_));
+    if state.view() == View::States && state.listing.entries.iter().any(|entry| is_dead(entry.item)) {
+        words.push(OF_LIVES);
     }
     words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
 }

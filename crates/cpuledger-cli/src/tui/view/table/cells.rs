@@ -180,7 +180,8 @@ impl<'a> Line<'a> {
         match column.name {
             "STATES" => {
                 let width = place.to - place.from;
-                states::draw_bar(states, buffer, self.look, (place.from, at.row), width, at.style);
+                let style = (at.style, !at.is_dead());
+                states::draw_bar(states, buffer, self.look, (place.from, at.row), width, style);
             }
             "USR" if states.is_undivided() => {
                 let to = self.places.get(index + 1).map_or(place.to, |next| next.to);
@@ -196,8 +197,11 @@ impl<'a> Line<'a> {
                     return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
                 }
                 let style = match column.cell {
-                    StateCell::Share(parts) => at.styled(states::style_of(parts, self.look)),
-                    StateCell::Held | StateCell::Io | StateCell::Bar => at.style,
+                    // Of the living alone: the others are not measured by the interval.
+                    _ if at.is_dead() => at.style,
+                    StateCell::Share(parts) => at.styled(states::style_of(parts, states, self.look)),
+                    StateCell::Io if text != "-" => at.styled(self.look.theme.error),
+                    StateCell::Io | StateCell::Held | StateCell::Bar => at.style,
                 };
                 put_cell(buffer, place, at.row, &text, style);
             }

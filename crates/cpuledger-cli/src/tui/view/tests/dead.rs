@@ -75,3 +75,54 @@ fn a_group_has_its_dead_within() {
         "{shown}"
     );
 }
+
+#[test]
+fn what_is_blocked_is_red_where_it_is_for_io() {
+    let mut frame = fixture::frame();
+    let states = |frame: &mut Frame, blocked_ns, io_wait_ns| {
+        let states = frame.interval.processes[1].usage.states.as_mut().expect("they are known");
+        (states.blocked_ns, states.io_wait_ns) = (blocked_ns, io_wait_ns);
+    };
+    let look = look(false);
+    let red = look.theme.error.fg;
+    for (io_wait_ns, is_red) in [(0, false), (100_000_000, false), (500_000_000, true)] {
+        states(&mut frame, 500_000_000, io_wait_ns);
+        let mut state = state(fixture::frame());
+        press(&mut state, "2 Down");
+        state.frame = Some(Box::new(Frame { interval: frame.interval.clone(), ..fixture::frame() }));
+        let shown = text(&mut state, 120, 24);
+        let buffer = drawn(&mut state, 120, 24, &look);
+        // The line with the cursor has colours of its own.
+        let row = shown.lines().position(|line| line.ends_with(" server")).expect("its row") as u16;
+        let column =
+            |name: &str| state.layout.columns.iter().find(|(.., own)| *own == name).expect("a column").1 - 1;
+        assert_eq!(
+            buffer[(column("BLK"), row)].fg == red.expect("a colour"),
+            is_red,
+            "{io_wait_ns}: {shown}"
+        );
+        assert_eq!(buffer[(column("(IO)"), row)].fg == red.expect("a colour"), io_wait_ns > 0, "{shown}");
+        let bar: Vec<_> =
+            (0..120).map(|column| &buffer[(column, row)]).filter(|cell| cell.symbol() == "b").collect();
+        let reds = bar.iter().filter(|cell| Some(cell.fg) == red).count();
+        assert!(bar.len() >= 4 && (reds > 0) == (io_wait_ns > 0) && (reds == bar.len()) == is_red, "{shown}");
+    }
+}
+
+#[test]
+fn states_of_the_dead_are_shares_of_their_lives_and_look_like_that() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "2");
+    let look = look(false);
+    let shown = text(&mut state, 80, 24);
+    assert!(shown.contains("% of the interval; dead: % of their lives"), "{shown}");
+    let buffer = drawn(&mut state, 120, 24, &look);
+    let shown = text(&mut state, 120, 24);
+    let row = shown.lines().position(|line| line.ends_with("[+] cc1plus")).expect("its row") as u16;
+    let colors: Vec<_> = (8..100).map(|column| &buffer[(column, row)]).collect();
+    let shown_colors = colors.iter().filter(|cell| !matches!(cell.symbol(), " " | "·"));
+    assert!(shown_colors.clone().count() > 20);
+    assert!(shown_colors.clone().all(|cell| Some(cell.fg) == look.theme.exited.fg), "{shown}");
+    press(&mut state, "x");
+    assert!(!text(&mut state, 80, 24).contains("of their lives"), "there are none");
+}
