@@ -7,6 +7,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
+use super::blame;
 use super::canvas::{Look, clear, fill, step, write};
 use super::pieces::{Piece, draw_pieces, needed};
 use crate::tui::action::Action;
@@ -108,6 +109,10 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     } else {
         buffer.area.width
     };
+    if let Some(words) = blame::waited_for(state, usize::from(end.saturating_sub(next + 2))) {
+        write(buffer, next + 2, row, &words, look.theme.text);
+        return;
+    }
     // What is remembered is not that of the past.
     let Some((at, whole)) = state.row().filter(|_| state.strip.is_none()) else { return };
     let shares = state.history.of(at.kind, whole.id());
