@@ -172,6 +172,9 @@ fn blame_has_pairs_where_the_service_grants_them_root() {
         terminal.press(&["4"]);
         terminal.wait(|text| text.contains("CAUSED▾") && !text.contains("was not kept"));
         wait_for(accounts);
+        if accounts.contains(&"pairs") {
+            terminal.wait_for("its cgroup waited for: ");
+        }
         terminal.press(&["1"]);
         wait_for(&[]);
         terminal.quit();

@@ -25,8 +25,8 @@ fn cells_of_the_living(text: &str, column: usize) -> Vec<u64> {
     living.filter_map(|cells| cells.get(column)?.parse().ok()).collect()
 }
 
-/// Settings in which every figure is to the nanosecond.
-const EXACT: &str = "columns = [\"PID\", \"cpu_ns:14\", \"SELF\", \"X\", \"C\", \"COMMAND\"]\nsort = \"%CPU\"\nexact = true\n";
+/// Settings in which every figure is to the nanosecond, and every process has a line.
+const EXACT: &str = "columns = [\"PID\", \"cpu_ns:14\", \"SELF\", \"X\", \"C\", \"COMMAND\"]\nsort = \"%CPU\"\nexact = true\nfold_alike = false\n";
 
 #[test]
 fn rows_and_idle_of_a_fork_storm_are_the_capacity_root() {
@@ -79,6 +79,27 @@ fn the_dead_are_listed_by_name_and_unfolded_root() {
     terminal.press(&["x"]);
     terminal.wait(|text| !text.contains("─true"));
     terminal.press(&["H", "Z"]);
+    terminal.quit();
+}
+
+#[test]
+fn shells_that_do_the_same_share_a_line_and_so_do_their_dead_root() {
+    let terminal = Terminal::open("alike", 160, 50);
+    let _shells: Vec<Killed> =
+        (0..6).map(|_| Killed::shell("while :; do id > /dev/null; sleep 0.4; done")).collect();
+    terminal.start("--source ledger -d 1");
+    let place = |text: &str| {
+        text.lines().position(|line| line.contains("×6 ") && line.contains(" [+] sh -c while :; do id"))
+    };
+    let text = terminal.wait(|text| place(text).is_some());
+    let dead = text.lines().nth(place(&text).expect("it was waited for") + 1).expect("the next line");
+    assert!(dead.contains('×') && dead.contains("└─[+] ") && dead.contains("id"), "{text}");
+    terminal.press(&["Z"]);
+    terminal.press(&["/"]);
+    terminal.write("while :; do id");
+    terminal.press(&["Enter", "+"]);
+    let text = terminal.wait_for("[-] sh -c while :; do id");
+    assert_eq!(text.lines().filter(|line| line.contains("─sh -c while :; do id")).count(), 6, "{text}");
     terminal.quit();
 }
 
@@ -347,7 +368,7 @@ fn states_of_each_row_add_up_as_printed_root() {
         // The first picture is of no interval.
         terminal.settled(|text| text.contains("waits for a CPU") && !text.contains("Totals since"));
         for keys in
-            [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "g", "g", "g", "g", "t"]]
+            [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g", "*"], &["g", "g", "g", "g", "g", "g", "g", "t"]]
         {
             terminal.press(keys);
             sleep(Duration::from_millis(700));

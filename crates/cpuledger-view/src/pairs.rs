@@ -58,7 +58,8 @@ pub fn by_name(pairs: &WaitPairs, dimension: Dimension, named: &Named) -> Vec<Na
     all
 }
 
-fn side(party: Party, dimension: Dimension, named: &Named) -> Side {
+/// One of both, by the name that its cgroup has. `dimension`: one that the cgroup tells.
+pub fn side(party: Party, dimension: Dimension, named: &Named) -> Side {
     let Party::Cgroup(ids) = party else { return party.cause().map_or(Side::Other, Side::Cause) };
     let by_path = || named.cgroup(&ids).map_or(Name::Unknown, |names| Name::of(&names.path));
     let by_key = |key: NameKey| match named.group_of_cgroup(&ids, key) {

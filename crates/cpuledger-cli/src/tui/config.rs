@@ -103,6 +103,8 @@ pub struct Settings {
     pub has_all: bool,
     /// The exited too.
     pub has_exited: bool,
+    /// Processes that are alike and do little in one line.
+    pub folds_alike: bool,
     /// Rows as a tree.
     pub tree: Tree,
     /// Rows in groups.
@@ -161,7 +163,7 @@ macro_rules! flag {
 }
 
 /// Every key of the file.
-pub static SETTINGS: [Setting; 19] = [
+pub static SETTINGS: [Setting; 20] = [
     Setting {
         key: "delay",
         help: "Length of an interval in seconds, at least 0.01; -d overrides it.",
@@ -204,6 +206,7 @@ pub static SETTINGS: [Setting; 19] = [
     flag!(has_threads, "threads", "Show tasks instead of processes, like -H."),
     flag!(has_all, "all", "Also list what did not run, like --all."),
     flag!(has_exited, "exited", "List what exited in the interval, by name."),
+    flag!(folds_alike, "fold_alike", "Show processes that are alike and use little in one line."),
     Setting {
         key: "tree",
         help: "Show rows as a tree: no, parent or accounting.",
@@ -289,6 +292,7 @@ impl Default for Settings {
             has_threads: false,
             has_all: false,
             has_exited: true,
+            folds_alike: true,
             tree: Tree::No,
             group: None,
             arguments: None,

@@ -11,7 +11,7 @@ use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
 use super::action::ExportFormat;
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, Kind, RowRef};
 use super::listing::Item;
 use super::state::State;
 
@@ -101,7 +101,16 @@ fn seen(state: &State, frame: &Frame) -> Interval {
         blocked_tasks: from.blocked_tasks,
     });
     for entry in &state.listing.entries {
-        if let Item::Row(at) = entry.item {
+        let listed: &[RowRef] = match &entry.item {
+            Item::Row(at) => std::slice::from_ref(at),
+            // Each of those that share a line is a row.
+            Item::Alike(sum) => {
+                let folded = state.listing.alike(*sum).filter(|alike| alike.is_folded);
+                folded.map_or(&[], |alike| &alike.rows)
+            }
+            Item::Group(_) | Item::ExitedName(_) | Item::Exited(_) => &[],
+        };
+        for &at in listed {
             let rows = match at.kind {
                 Kind::Process => &mut seen.processes,
                 Kind::Task => &mut seen.tasks,

@@ -317,6 +317,14 @@ impl Frame {
         }
     }
 
+    /// The process of a thread that died, if that lives: its column `X` has the time of the thread.
+    pub fn process_of_dead_thread(&self, exited: &Exited) -> Option<Pid> {
+        let exit = &exited.exit;
+        let own = Pid(exit.process.tid.0);
+        let lives = || self.process(own).is_some_and(|at| self.whole(at).id() == exit.process);
+        (exit.task != exit.process && lives()).then_some(own)
+    }
+
     /// What died.
     pub fn exited(&self) -> &[Exited] {
         self.interval.exited.as_deref().unwrap_or_default()

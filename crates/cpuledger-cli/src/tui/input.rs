@@ -434,7 +434,7 @@ impl State {
         }
     }
 
-    fn fold(&mut self, folded: bool) {
+    pub(super) fn fold(&mut self, folded: bool) {
         let Some(entry) = self.entry() else { return };
         if entry.fold.is_none_or(|fold| fold == folded) {
             return;
@@ -470,14 +470,16 @@ impl State {
             return Effect::None;
         }
         let Some(victim) = self.victim() else {
-            let is_dead =
-                matches!(self.entry().map(|entry| entry.item), Some(Item::Exited(_) | Item::ExitedName(_)));
+            let item = self.entry().map(|entry| entry.item);
+            let is_dead = matches!(item, Some(Item::Exited(_) | Item::ExitedName(_)));
+            let is_alike = matches!(item, Some(Item::Alike(_)));
             let lost = self.followed.as_ref().filter(|_| self.is_lost);
             self.complain(match lost {
                 Some(lost) => {
                     format!("press i to list all: {} did not run in this interval, or is gone", lost.name)
                 }
                 None if is_dead => "it is dead already".to_owned(),
+                None if is_alike => "press + to list these processes, and select one of them".to_owned(),
                 None => "no process or task is selected".to_owned(),
             });
             return Effect::None;

@@ -127,7 +127,7 @@ pub static KEYS: [(&str, &[Binding]); 7] = [
             ),
             key(&["%"], Action::OfMachine, "percent of the machine or of one CPU"),
             key(&["n"], Action::Exact, "nanoseconds and bytes, as in JSON, and back"),
-            key(&["+", "Right"], Action::Fold(false), "unfold the row"),
+            key(&["+", "Right"], Action::Fold(false), "unfold the row: what a line such as ×10 stands for"),
             key(&["-", "Left"], Action::Fold(true), "fold the row"),
             key(&["*"], Action::FoldAll, "fold all rows, or unfold them"),
             key(&["{"], Action::Scroll(-8), "commands to the left"),

@@ -1,5 +1,6 @@
 //! The lines of the table, made of a frame and of what the user has chosen: which rows, in which order, below which.
 
+mod alike;
 mod arguments;
 mod dead;
 mod entry;
@@ -9,6 +10,7 @@ mod tree;
 
 use super::config::Tree;
 use super::frame::{Kind, List, RowRef};
+use alike::Shared;
 use dead::Dead;
 use making::Ranked;
 
@@ -39,7 +41,9 @@ impl Making<'_> {
         self.make_lines(sleep, listing);
         let cpu_ns = |entry: &Entry| match entry.item {
             Item::Row(at) => self.frame.cpu_ns(at),
-            Item::Group(sum) | Item::ExitedName(sum) => listing.sums[sum as usize].total.usage.cpu_ns,
+            Item::Group(sum) | Item::ExitedName(sum) | Item::Alike(sum) => {
+                listing.sums[sum as usize].total.usage.cpu_ns
+            }
             Item::Exited(index) => self.frame.exited()[index as usize].cpu_ns,
         };
         listing.most_ns = listing.entries.iter().map(cpu_ns).max().unwrap_or(0);
@@ -51,6 +55,8 @@ impl Making<'_> {
         listing.exited.clear();
         listing.heirs.clear();
         listing.others.clear();
+        listing.alike_before = listing.alike.drain(..).map(|alike| alike.of).collect();
+        listing.unread.clear();
         listing.matched_ns = 0;
         for (index, row) in self.frame.interval.processes.iter().enumerate() {
             let at = RowRef { kind: Kind::Process, list: List::Awake, index: index as u32 };
@@ -58,21 +64,21 @@ impl Making<'_> {
                 listing.matched_ns += row.usage.cpu_ns;
             }
         }
-        // A group has the time of its dead too, but not in one line below which they could be.
-        let dead = Dead::of(self, listing, self.settings.tree != Tree::No || self.settings.group.is_none());
+        let shared = Shared::of(self, listing);
+        let dead = Dead::of(self, listing, &shared);
         if self.settings.tree != Tree::No {
             tree::make(self, listing, &dead);
         } else if self.settings.group.is_some() {
-            group::make(self, listing);
+            group::make(self, listing, &shared, &dead);
         } else {
-            return self.make_flat(listing, sleep, &dead);
+            return self.make_flat(listing, sleep, &shared, &dead);
         }
         let mut ranked = dead.ranked(self, listing);
         ranked.sort_by(|one, other| self.compare(one, other));
         ranked.into_iter().for_each(|ranked| dead.push_alone(listing, ranked.entry));
     }
 
-    fn make_flat(&self, listing: &mut Listing, sleep: &mut SleepOrder, dead: &Dead) {
+    fn make_flat(&self, listing: &mut Listing, sleep: &mut SleepOrder, shared: &Shared, dead: &Dead) {
         let kind = self.kind();
         let frame = self.frame;
         let walk_order = self.sleep_order(sleep);
@@ -80,11 +86,12 @@ impl Making<'_> {
         for list in [List::Awake, List::Late] {
             for index in 0..frame.count(kind, list) as u32 {
                 let at = RowRef { kind, list, index };
-                if self.is_shown(at) && self.matches(at) {
+                if self.is_shown(at) && self.matches(at) && !shared.has(at) {
                     ranked.push(self.ranked(at));
                 }
             }
         }
+        ranked.append(&mut shared.ranked(self, listing, listing.alike.iter().map(|alike| alike.rows[0])));
         ranked.append(&mut dead.ranked(self, listing));
         ranked.sort_unstable_by(|one, other| self.compare(one, other));
         // Few are awake, many asleep: each of those finds its place among these.
@@ -110,7 +117,7 @@ impl Making<'_> {
         for (length, entry) in ranked {
             append(&mut listing.entries, &rest[..length]);
             rest = &rest[length..];
-            self.push_with_dead(listing, entry, dead);
+            self.push_line(listing, entry, dead);
         }
         append(&mut listing.entries, rest);
     }
@@ -146,9 +153,35 @@ impl Making<'_> {
         &sleep.order
     }
 
-    /// A line, and below it the dead that it inherits from: the names with the most time, or all where the user has unfolded it.
+    /// A line, and what is below it.
+    fn push_line(&self, listing: &mut Listing, entry: Entry, dead: &Dead) {
+        match entry.item {
+            Item::Row(_) => self.push_with_dead(listing, entry, dead),
+            Item::Alike(sum) => self.push_alike(listing, entry, sum, dead),
+            Item::Group(_) | Item::ExitedName(_) | Item::Exited(_) => dead.push_alone(listing, entry),
+        }
+    }
+
+    /// The line of several processes, and below it all of their dead in one line or, where it is unfolded, each with its own.
+    fn push_alike(&self, listing: &mut Listing, entry: Entry, sum: u32, dead: &Dead) {
+        listing.entries.push(entry);
+        let Some(alike) = listing.alike(sum) else { return };
+        if alike.is_folded {
+            let (first, place) = (alike.first, (entry.depth + 1, entry.follows, false));
+            return dead.push_below(self, listing, first, place, false);
+        }
+        let mut rows: Vec<Ranked<'_>> = alike.rows.iter().map(|&at| self.ranked(at)).collect();
+        rows.sort_by(|one, other| self.compare(one, other));
+        let count = rows.len();
+        for (place, row) in rows.into_iter().enumerate() {
+            let follows = entry.follows | u64::from(place + 1 < count) << entry.depth;
+            self.push_with_dead(listing, Entry { depth: entry.depth + 1, follows, ..row.entry }, dead);
+        }
+    }
+
+    /// A process, and below it the dead that it inherits from: the names with the most time, or all where the user has unfolded it.
     fn push_with_dead(&self, listing: &mut Listing, entry: Entry, dead: &Dead) {
-        let Item::Row(at) = entry.item else { return dead.push_alone(listing, entry) };
+        let Item::Row(at) = entry.item else { return };
         let task = self.frame.whole(at);
         if at.kind == Kind::Task || !dead.has_below(task.pid) {
             return listing.entries.push(entry);
@@ -156,6 +189,6 @@ impl Making<'_> {
         let is_whole = self.folded.contains(&Id::Row(at.kind, task.id()));
         let fold = dead.has_many_below(task.pid).then_some(!is_whole);
         listing.entries.push(Entry { fold, ..entry });
-        dead.push_below(self, listing, task.pid, (1, 0, false), is_whole);
+        dead.push_below(self, listing, task.pid, (entry.depth + 1, entry.follows, false), is_whole);
     }
 }

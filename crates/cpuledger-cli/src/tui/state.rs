@@ -239,7 +239,9 @@ impl State {
             query: &self.query,
             arguments: &self.arguments,
             folded: &self.folded,
-            reads_arguments: self.query.needs_arguments() && self.can_read_arguments(),
+            can_read_arguments: self.can_read_arguments(),
+            account: self.account.and_then(View::account).map(|(account, _)| account),
+            followed: self.followed.as_ref().map(|followed| &followed.id),
         }
     }
 
@@ -346,7 +348,9 @@ impl State {
     pub fn cells(&self, frame: &Frame, item: Item) -> (Row, bool) {
         match item {
             Item::Row(at) => (frame.row(at).into_owned(), at.kind == Kind::Task),
-            Item::Group(index) | Item::ExitedName(index) => (self.listing.sums[index as usize].total, false),
+            Item::Group(index) | Item::ExitedName(index) | Item::Alike(index) => {
+                (self.listing.sums[index as usize].total, false)
+            }
             Item::Exited(index) => (exited_row(&frame.exited()[index as usize]), true),
         }
     }

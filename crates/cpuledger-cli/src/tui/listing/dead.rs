@@ -1,5 +1,5 @@
 //! The dead by name, below the process that inherits their time: its column `C` has it already, or `X` that of its threads. Those whose heir has no line are among
-//! the rows.
+//! the rows, or behind the groups: no other line has their time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use cpuledger::{Pid, interval::Exited};
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::{self, DeadName, Name, Sum, exited_row, in_sum};
 
-use super::entry::{Entry, Id, Item, Listing, Others};
+use super::alike::Shared;
+use super::entry::{Entry, Heir, Id, Item, Listing, Others};
 use super::making::{Making, Ranked};
 use crate::tui::frame::Kind;
 
@@ -34,7 +35,7 @@ pub(super) struct Dead {
 
 impl Dead {
     /// The dead that match.
-    pub(super) fn of(making: &Making<'_>, listing: &mut Listing, has_heirs: bool) -> Dead {
+    pub(super) fn of(making: &Making<'_>, listing: &mut Listing, shared: &Shared) -> Dead {
         let mut dead = Dead::default();
         if !making.settings.has_exited {
             return dead;
@@ -44,7 +45,7 @@ impl Dead {
             |index: &usize| crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit);
         let mut by_heir: BTreeMap<Option<Pid>, Vec<usize>> = BTreeMap::new();
         for index in (0..exited.len()).filter(is_asked_for) {
-            let heir = heir_of(making, &exited[index]).filter(|_| has_heirs);
+            let heir = heir_of(making, &exited[index]).map(|heir| shared.heir(heir));
             by_heir.entry(heir).or_default().push(index);
         }
         let mut alone = Vec::new();
@@ -53,14 +54,16 @@ impl Dead {
                 alone.extend(indexes);
                 continue;
             };
-            let names = dead_names(making, listing, matching(making, indexes));
-            listing.heirs.extend(names.iter().map(|(sum, _)| (*sum, heir)));
+            // Those of several have one line, as these have.
+            let least_ns = if shared.is_folded(heir) { u64::MAX } else { least_ns(making) };
+            let names = dead_names(making, listing, matching(making, indexes), least_ns);
+            listing.heirs.extend(names.iter().map(|named| heir_of_sum(making, heir, named)));
             if !names.is_empty() {
                 dead.below.insert(heir, names);
             }
         }
         alone.sort_unstable();
-        dead.alone = dead_names(making, listing, matching(making, alone));
+        dead.alone = dead_names(making, listing, matching(making, alone), least_ns(making));
         listing.exited.sort_unstable();
         dead
     }
@@ -97,7 +100,8 @@ impl Dead {
         let count = if is_whole { names.len() } else { names.len().min(FEW_NAMES) };
         for (place, named) in names[..count].iter().enumerate() {
             let others_follow = u64::from(is_followed || place + 1 < count) << (depth - 1);
-            let entry = Entry { depth, follows: follows | others_follow, ..entry_of(making, listing, named) };
+            let follows = follows | others_follow;
+            let entry = Entry { depth, follows, is_part: true, ..entry_of(making, listing, named) };
             push(listing, entry, named);
         }
     }
@@ -114,11 +118,15 @@ impl Dead {
 
 /// The process whose line has its time already: in `X` its own, as long as that lives, and otherwise in `C` that which inherits it.
 fn heir_of(making: &Making<'_>, exited: &Exited) -> Option<Pid> {
-    let exit = &exited.exit;
-    let own = Pid(exit.process.tid.0);
-    let is_thread = exit.task != exit.process;
-    let lives = || making.frame.process(own).is_some_and(|at| making.frame.whole(at).id() == exit.process);
-    if is_thread && lives() { Some(own) } else { exited.accounting_parent }
+    making.frame.process_of_dead_thread(exited).or(exited.accounting_parent)
+}
+
+/// Whose line has the time of the dead of one name, and how much of it in which column.
+fn heir_of_sum(making: &Making<'_>, pid: Pid, (sum, members): &Named) -> Heir {
+    let exited = making.frame.exited();
+    let is_thread = |index: &&usize| making.frame.process_of_dead_thread(&exited[**index]).is_some();
+    let threads_ns = members.iter().filter(is_thread).map(|&index| exited[index].cpu_ns).sum();
+    Heir { sum: *sum, pid, threads_ns }
 }
 
 /// Whether a process is among the lines.
@@ -147,7 +155,12 @@ fn matching(making: &Making<'_>, mut indexes: Vec<usize>) -> Vec<usize> {
     indexes
 }
 
-fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -> Vec<Named> {
+/// The CPU time with which a name has a line of its own.
+fn least_ns(making: &Making<'_>) -> u64 {
+    if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 }
+}
+
+fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>, least_ns: u64) -> Vec<Named> {
     listing.exited.extend(indexes.iter().map(|&index| index as u32));
     let exited = making.frame.exited();
     let push = |DeadName { sum, members }| {
@@ -158,7 +171,6 @@ fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -
         listing.sums.push(sum);
         (number, members)
     };
-    let least_ns = if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 };
     group::dead_names(exited, indexes.into_iter(), least_ns).into_iter().map(push).collect()
 }
 
@@ -179,7 +191,8 @@ fn others(exited: &[Exited], sum: u32, members: &[usize]) -> Others {
 }
 
 fn entry_of(making: &Making<'_>, listing: &Listing, (sum, members): &Named) -> Entry {
-    let id = Id::ExitedName(listing.heir(*sum), listing.sums[*sum as usize].name.clone());
+    let heir = listing.heir(*sum).map(|heir| heir.pid);
+    let id = Id::ExitedName(heir, listing.sums[*sum as usize].name.clone());
     let fold = (!members.is_empty()).then(|| making.is_folded(&id));
     Entry { fold, ..Entry::flat(Item::ExitedName(*sum)) }
 }
@@ -193,7 +206,8 @@ fn push(listing: &mut Listing, entry: Entry, (_, members): &Named) {
     for (index, &member) in members.iter().enumerate() {
         let others_follow = u64::from(index + 1 < members.len()) << entry.depth;
         let follows = entry.follows | others_follow;
-        let of_one = Entry { depth: entry.depth + 1, follows, ..Entry::flat(Item::Exited(member as u32)) };
+        let (depth, is_part) = (entry.depth + 1, entry.is_part);
+        let of_one = Entry { depth, follows, is_part, ..Entry::flat(Item::Exited(member as u32)) };
         listing.entries.push(of_one);
     }
 }

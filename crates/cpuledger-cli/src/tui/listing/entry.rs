@@ -1,6 +1,6 @@
 //! What a line of the table is, and what it shows.
 
-use cpuledger::{Pid, TaskId};
+use cpuledger::{Comm, Pid, TaskId};
 use cpuledger_view::group::{Name, Sum};
 
 use crate::tui::frame::{Kind, RowRef};
@@ -16,6 +16,8 @@ pub enum Item {
     ExitedName(u32),
     /// One that died: an index of `Frame::exited`.
     Exited(u32),
+    /// Processes that are alike: an index of [`Listing::sums`].
+    Alike(u32),
 }
 
 /// One line.
@@ -31,12 +33,14 @@ pub struct Entry {
     pub subtree_ns: Option<u64>,
     /// Whether something is below it, and whether that is hidden.
     pub fold: Option<bool>,
+    /// Its CPU time is part of that of a line above it: the dead below who inherits their time.
+    pub is_part: bool,
 }
 
 impl Entry {
     /// One that is below nothing.
     pub(super) fn flat(item: Item) -> Entry {
-        Entry { item, depth: 0, follows: 0, subtree_ns: None, fold: None }
+        Entry { item, depth: 0, follows: 0, subtree_ns: None, fold: None, is_part: false }
     }
 }
 
@@ -45,12 +49,18 @@ impl Entry {
 pub struct Listing {
     /// From the first to the last.
     pub entries: Vec<Entry>,
-    /// Groups and names of the dead.
+    /// Groups, names of the dead, and processes that are alike.
     pub sums: Vec<Sum>,
-    /// Below which process the dead of a sum are: pairs of an index and a pid, sorted.
-    pub heirs: Vec<(u32, Pid)>,
+    /// Below which process the dead of a sum are, by index of the sum.
+    pub heirs: Vec<Heir>,
     /// Who is in the sums of other names of the dead, by index of the sum.
     pub others: Vec<Others>,
+    /// Which processes share a line, by index of the sum.
+    pub alike: Vec<Alike>,
+    /// What those of the listing before had in common.
+    pub alike_before: Vec<Likeness>,
+    /// Processes whose arguments say whether they are alike, and are not known yet.
+    pub unread: Vec<RowRef>,
     /// CPU time of all processes that match, whether their line is folded or not.
     pub matched_ns: u64,
     /// The CPU time of the line with the most.
@@ -61,9 +71,15 @@ pub struct Listing {
 
 impl Listing {
     /// Below which process the dead of a sum are.
-    pub fn heir(&self, sum: u32) -> Option<Pid> {
-        let place = self.heirs.binary_search_by_key(&sum, |(known, _)| *known);
-        place.ok().map(|place| self.heirs[place].1)
+    pub fn heir(&self, sum: u32) -> Option<&Heir> {
+        let place = self.heirs.binary_search_by_key(&sum, |heir| heir.sum);
+        place.ok().map(|place| &self.heirs[place])
+    }
+
+    /// Which processes are in a sum of those that are alike.
+    pub fn alike(&self, sum: u32) -> Option<&Alike> {
+        let place = self.alike.binary_search_by_key(&sum, |alike| alike.sum);
+        place.ok().map(|place| &self.alike[place])
     }
 
     /// Who is in a sum of other names of the dead.
@@ -71,6 +87,47 @@ impl Listing {
         let place = self.others.binary_search_by_key(&sum, |others| others.sum);
         place.ok().map(|place| &self.others[place])
     }
+}
+
+/// Processes that share a line, as they are alike.
+#[derive(Debug)]
+pub struct Alike {
+    /// Their sum: an index of [`Listing::sums`].
+    pub sum: u32,
+    /// What they have in common.
+    pub of: Likeness,
+    /// The first of them, below whose line their dead are while it is folded.
+    pub first: Pid,
+    /// All of them, by their numbers.
+    pub rows: Vec<RowRef>,
+    /// They are not listed below it.
+    pub is_folded: bool,
+}
+
+/// What processes have in common that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Likeness {
+    /// Their name.
+    pub comm: Comm,
+    /// Their user.
+    pub euid: u32,
+    /// Their parent, or the first of those that share a line and are their parents.
+    pub parent: Pid,
+    /// Their cgroup: in the unified hierarchy, and in that of the cpu controller.
+    pub cgroup: [Option<u64>; 2],
+    /// Their arguments, separated by NUL; `None`: they cannot be known.
+    pub arguments: Option<Box<[u8]>>,
+}
+
+/// Whose line has the time of the dead of a sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Heir {
+    /// Their sum: an index of [`Listing::sums`].
+    pub sum: u32,
+    /// The process of that line.
+    pub pid: Pid,
+    /// What its column `X` has of their time: that of its own threads. The rest is in `C`.
+    pub threads_ns: u64,
 }
 
 /// The dead of those names that have no line of their own.
@@ -97,6 +154,8 @@ pub enum Id {
     ExitedName(Option<Pid>, Name),
     /// One that died.
     Exited(TaskId),
+    /// Processes that are alike.
+    Alike(Likeness),
 }
 
 /// What the cursor stays with.

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use cpuledger_model::Dimension;
 use cpuledger_view::group::{Ancestry, Known, Name, Sum, name_of};
 
+use super::alike::Shared;
+use super::dead::Dead;
 use super::entry::{Entry, Id, Item, Listing};
 use super::making::{Making, Ranked};
 use crate::tui::frame::RowRef;
 
-/// Groups, and below those that are unfolded their rows.
-pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
+/// Groups, and below those that are unfolded their rows, each with the dead that it inherits from.
+pub(super) fn make(making: &Making<'_>, listing: &mut Listing, shared: &Shared, dead: &Dead) {
     let mut groups: BTreeMap<Name, Vec<RowRef>> = BTreeMap::new();
     let frame = making.frame;
     let ancestry = Ancestry::default();
@@ -46,12 +48,14 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
             continue;
         }
         let rows = &groups[&listing.sums[index as usize].name];
-        let mut members: Vec<Ranked<'_>> = rows.iter().map(|&at| making.ranked(at)).collect();
+        let alone = rows.iter().filter(|&&at| !shared.has(at));
+        let mut members: Vec<Ranked<'_>> = alone.map(|&at| making.ranked(at)).collect();
+        members.append(&mut shared.ranked(making, listing, rows.iter().copied()));
         members.sort_by(|one, other| making.compare(one, other));
         let count = members.len();
-        listing.entries.extend(members.into_iter().enumerate().map(|(place, member)| {
+        for (place, member) in members.into_iter().enumerate() {
             let follows = u64::from(place + 1 < count);
-            Entry { depth: 1, follows, ..member.entry }
-        }));
+            making.push_line(listing, Entry { depth: 1, follows, ..member.entry }, dead);
+        }
     }
 }

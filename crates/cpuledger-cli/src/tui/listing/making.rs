@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use cpuledger::Account;
 use cpuledger::interval::Row;
 use cpuledger_view::key::Key;
 use cpuledger_view::query::{Query, Subject};
@@ -30,8 +31,12 @@ pub struct Making<'a> {
     pub arguments: &'a Arguments,
     /// Whose fold is not as usual.
     pub folded: &'a FxHashSet<Id>,
-    /// The filter looks at arguments, and those that are not known are being read.
-    pub reads_arguments: bool,
+    /// Arguments that are not known can be read.
+    pub can_read_arguments: bool,
+    /// The account that the view shows.
+    pub account: Option<Account>,
+    /// What the cursor stays with.
+    pub followed: Option<&'a Id>,
 }
 
 /// An item and what it is sorted by.
@@ -56,7 +61,7 @@ impl<'a> Making<'a> {
         if self.query.is_empty() {
             return true;
         }
-        if self.reads_arguments && self.arguments.is_wanted(whole) {
+        if self.query.needs_arguments() && self.can_read_arguments && self.arguments.is_wanted(whole) {
             return false;
         }
         self.satisfies(&self.frame.row(at))
@@ -94,6 +99,11 @@ impl<'a> Making<'a> {
         self.settings.has_all || self.frame.ran_or_waited(at)
     }
 
+    /// Whether the cursor is on that row.
+    pub(super) fn has_cursor(&self, at: RowRef) -> bool {
+        matches!(self.followed, Some(Id::Row(kind, id)) if self.frame.find(*kind, *id) == Some(at))
+    }
+
     pub(super) fn is_folded(&self, id: &Id) -> bool {
         let usually = !matches!(id, Id::Row(..));
         usually != self.folded.contains(id)
@@ -108,7 +118,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    fn weigh(&self, at: RowRef) -> sort::Key<'a> {
+    pub(super) fn weigh(&self, at: RowRef) -> sort::Key<'a> {
         let frame = self.frame;
         let whole = frame.whole(at);
         match self.order() {

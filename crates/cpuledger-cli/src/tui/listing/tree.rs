@@ -49,6 +49,7 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing, dead: &Dead) {
             follows,
             subtree_ns: Some(node.sum_ns),
             fold,
+            is_part: false,
         });
         if fold != Some(false) {
             continue;

@@ -80,9 +80,11 @@ impl State {
             Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
             Item::Group(index) => Id::Group(self.sum_name(index)?.clone()),
             Item::ExitedName(index) => {
-                Id::ExitedName(self.listing.heir(index), self.sum_name(index)?.clone())
+                let heir = self.listing.heir(index).map(|heir| heir.pid);
+                Id::ExitedName(heir, self.sum_name(index)?.clone())
             }
             Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
+            Item::Alike(index) => Id::Alike(self.listing.alike(index)?.of.clone()),
         })
     }
 
@@ -90,7 +92,9 @@ impl State {
         let frame = self.frame.as_ref()?;
         Some(match entry.item {
             Item::Row(at) => named(frame, at),
-            Item::Group(index) | Item::ExitedName(index) => self.sum_name(index)?.label().to_owned(),
+            Item::Group(index) | Item::ExitedName(index) | Item::Alike(index) => {
+                self.sum_name(index)?.label().to_owned()
+            }
             Item::Exited(index) => {
                 let exit = &frame.exited().get(index as usize)?.exit;
                 format!("{} ({})", exit.task.tid, escaped(exit.comm.as_bytes()))

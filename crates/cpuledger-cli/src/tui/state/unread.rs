@@ -29,6 +29,7 @@ impl State {
             let at = |item: Item| if let Item::Row(at) = item { Some(at) } else { None };
             seen.filter_map(|entry| at(entry.item)).for_each(&mut add);
         }
+        self.listing.unread.iter().copied().for_each(&mut add);
         if self.query.needs_arguments() || self.is_searching() {
             let making = self.making(frame);
             frame.all(making.kind()).filter(|&at| making.is_candidate(at)).for_each(&mut add);
@@ -53,10 +54,10 @@ impl State {
         self.has_learned = true;
     }
 
-    /// Filters by what was learned, after all of it that has come; whether there was any.
+    /// Filters by what was learned, and finds processes that are alike, after all of it that has come; whether there was any.
     pub fn settle(&mut self) -> bool {
         let has_learned = std::mem::take(&mut self.has_learned);
-        if has_learned && self.query.needs_arguments() {
+        if has_learned && (self.query.needs_arguments() || !self.listing.unread.is_empty()) {
             self.forget_order();
             self.list_again();
         }

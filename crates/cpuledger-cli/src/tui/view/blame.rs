@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use cpuledger::interval::Row;
 use cpuledger::{Account, FieldSet, Interval};
 use cpuledger_model::Dimension;
+use cpuledger_model::pairs::Party;
+use cpuledger_names::cgroups;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::append_decimals;
 use cpuledger_view::layout;
-use cpuledger_view::pairs::{NamedPair, Side, by_name};
+use cpuledger_view::pairs::{NamedPair, Side, by_name, side};
 
+use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
@@ -96,6 +99,39 @@ fn longest(state: &State, width: u16) -> Option<String> {
         text = text + separator + &words;
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Because of whom the cgroup of the selected row waited, or the selected group: names with their shares of these waits, as many as there is room for. Pairs are
+/// kept by cgroup alone. `None`: they are not kept, it did not wait, or another view is shown.
+pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
+    let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame))?;
+    let pairs = frame.interval.pairs.as_ref()?;
+    let by = state.settings.group.filter(|group| Dimension::OF_CGROUP.contains(group));
+    let by = by.unwrap_or(Dimension::Cgroup);
+    let named = &frame.around.named;
+    let (who, own) = match state.entry()?.item {
+        Item::Row(at) => {
+            let ids = cgroups::key(frame.whole(at))?;
+            // Of one that is not told apart from others it is not known.
+            pairs.iter().find(|pair| pair.of == Party::Cgroup(ids))?;
+            ("its cgroup waited for", side(Party::Cgroup(ids), by, named))
+        }
+        Item::Group(sum) if state.settings.group == Some(by) => {
+            ("waited for", Side::Tasks(state.listing.sums[sum as usize].name.clone()))
+        }
+        _ => return None,
+    };
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    let mut all_ns = 0;
+    for pair in by_name(pairs, by, named).into_iter().filter(|pair| pair.of == own) {
+        let name = if pair.by == own { "itself" } else { pair.by.label() };
+        sums.insert(name.to_owned(), pair.ns);
+        all_ns += pair.ns;
+    }
+    let names = largest(sums, all_ns);
+    let words = |count: usize| format!("{who}: {}", names[..count].join(", "));
+    let fits = |words: &String| layout::width(words.as_bytes()) <= width;
+    (1..=names.len()).rev().map(words).find(fits)
 }
 
 fn words(NamedPair { by, of, ns }: &NamedPair) -> String {

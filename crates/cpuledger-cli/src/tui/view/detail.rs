@@ -116,7 +116,7 @@ fn draw_states(
     if let Some(line) = lines.next() {
         let from = write(buffer, 0, line, "states [", look.theme.label);
         let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
-        draw_bar(&states, buffer, look, (from, line), width, look.theme.text);
+        draw_bar(&states, buffer, look, (from, line), width, (look.theme.text, true));
         write(buffer, from + width, line, "]", look.theme.label);
     }
     for (words, line) in flowing(&words, room.into()).into_iter().zip(lines) {

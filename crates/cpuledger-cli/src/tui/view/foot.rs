@@ -7,12 +7,14 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
+use super::blame;
 use super::canvas::{Look, clear, fill, step, write};
 use super::pieces::{Piece, draw_pieces, needed};
 use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
+use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
@@ -86,6 +88,12 @@ pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buff
 /// What the columns of the dead say, where they are shown.
 const OF_DEAD: [(&str, &str); 2] = [("X", "X: dead threads"), ("C", "C: dead children")];
 
+/// What figures of the dead are where such a column is not shown.
+const IN_PARENTHESES: &str = "( ): in the line above, too";
+
+/// What the figures of states are shares of.
+const OF_LIVES: &str = "% of the interval; dead: % of their lives";
+
 /// From this width on they are explained.
 const LEAST_WIDTH_OF_LEGEND: u16 = 60;
 
@@ -101,6 +109,10 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     } else {
         buffer.area.width
     };
+    if let Some(words) = blame::waited_for(state, usize::from(end.saturating_sub(next + 2))) {
+        write(buffer, next + 2, row, &words, look.theme.text);
+        return;
+    }
     // What is remembered is not that of the past.
     let Some((at, whole)) = state.row().filter(|_| state.strip.is_none()) else { return };
     let shares = state.history.of(at.kind, whole.id());
@@ -135,7 +147,16 @@ fn place(state: &State) -> String {
 fn legend(state: &State, look: &Look) -> Vec<Piece> {
     let is_shown = |header: &str| state.layout.columns.iter().any(|(_, _, name)| *name == header);
     let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));
-    shown.map(|(_, words)| (0, (*words).to_owned(), look.theme.label)).collect()
+    let mut words: Vec<&str> = shown.map(|(_, words)| *words).collect();
+    let has_parts = state.listing.entries.iter().any(|entry| entry.is_part);
+    if has_parts && words.len() < OF_DEAD.len() && is_shown("%CPU") {
+        words.push(IN_PARENTHESES);
+    }
+    let is_dead = |item: Item| matches!(item, Item::Exited(_) | Item::ExitedName(_));
+    if state.view() == View::States && state.listing.entries.iter().any(|entry| is_dead(entry.item)) {
+        words.push(OF_LIVES);
+    }
+    words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
 }
 
 /// Shares of the last intervals; `most` has full height.

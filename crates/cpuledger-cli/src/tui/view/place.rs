@@ -28,6 +28,13 @@ pub(super) fn put_cell(buffer: &mut Buffer, place: &Place, row: u16, text: &str,
     put(buffer, place, row, &(String::from_utf8_lossy(&bytes) + "+"), style);
 }
 
+/// Writes a figure in parentheses at the right edge of its cell; the first of them may be where columns are apart.
+pub(super) fn put_part(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
+    let text = format!("({text})");
+    let from = place.to.saturating_sub(layout::width(text.as_bytes()) as u16);
+    write(buffer, from, row, &text, style);
+}
+
 /// Writes text, aligned; what is too long is cut.
 pub(super) fn put(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
     let width = usize::from(place.to - place.from);

@@ -4,7 +4,7 @@ use cpuledger_view::interval::by::append_blocked_task;
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::{self, Room, ViewColumn};
-use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn};
+use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn, Times};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
@@ -34,23 +34,36 @@ fn has_unseen(frame: &Frame, settings: &Settings) -> bool {
     living.chain(dead).any(|states| states.unseen_ns > 0)
 }
 
-/// Draws all states as a bar.
+/// Draws all states as a bar; `has_colors`: each in its colour.
 pub(super) fn draw_bar(
     cells: &Cells,
     buffer: &mut Buffer,
     look: &Look,
     from: (u16, u16),
     width: u16,
-    on: Style,
+    (on, has_colors): (Style, bool),
 ) {
     let Some(times) = cells.times() else {
         write(buffer, from.0, from.1, "-", on);
         return;
     };
     let mut column = from.0;
-    for ((count, mark), style) in times.in_units(width.into()).into_iter().zip(MARKS).zip(styles(look)) {
-        column = write(buffer, column, from.1, &mark.repeat(count as usize), on.patch(style));
+    let counts = times.in_units(width.into());
+    for (place, ((count, mark), style)) in counts.into_iter().zip(MARKS).zip(styles(look)).enumerate() {
+        let is_blocked = place == Part::Blocked as usize;
+        let of_io = if is_blocked { of_io(times, count) } else { 0 };
+        for (count, style) in [(of_io, look.theme.error), (count - of_io, style)] {
+            let style = if has_colors { on.patch(style) } else { on };
+            column = write(buffer, column, from.1, &mark.repeat(count as usize), style);
+        }
     }
+}
+
+/// How many of the marks for blocked stand for I/O, rounded up.
+fn of_io(times: &Times, count: u64) -> u64 {
+    let blocked_ns = times.sum_ns(&[Part::Blocked]).max(1);
+    let of_io = (u128::from(count) * u128::from(times.io_wait_ns)).div_ceil(u128::from(blocked_ns));
+    (of_io as u64).min(count)
 }
 
 /// All figures in words, with the marks of the bar.
@@ -92,6 +105,8 @@ pub(super) fn draw_legend(frame: &Frame, look: &Look, buffer: &mut Buffer, row: 
     let pieces = MARKS.iter().zip(WORDS).zip(styles(look)).enumerate();
     let pieces = pieces.map(|(rank, ((mark, word), style))| (rank as u8, format!("{mark} {word}"), style));
     let mut pieces: Vec<Piece> = pieces.collect();
+    let blocked = Part::Blocked as usize;
+    pieces.insert(blocked + 1, (blocked as u8, format!("{} for I/O", MARKS[blocked]), look.theme.error));
     if let Some(averages) = facts::averages(frame) {
         pieces.push((9, averages, look.theme.label));
     }
@@ -125,9 +140,14 @@ pub(super) fn blocked(state: &State, width: u16) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The colour of the first of these parts.
-pub(super) fn style_of(parts: &[Part], look: &Look) -> Style {
-    parts.first().map_or(look.theme.text, |part| styles(look)[*part as usize])
+/// The colour of a share: that of the first of these parts. Who is blocked is in trouble only where that is for I/O: a shell that waits until its
+/// child has begun another program is blocked, too.
+pub(super) fn style_of(parts: &[Part], cells: &Cells, look: &Look) -> Style {
+    let is_for_io = |times: &Times| 2 * times.io_wait_ns >= times.sum_ns(&[Part::Blocked]);
+    match parts {
+        [Part::Blocked] if cells.times().is_some_and(is_for_io) => look.theme.error,
+        parts => parts.first().map_or(look.theme.text, |part| styles(look)[*part as usize]),
+    }
 }
 
 /// What the parts are drawn with: the first three as in the bars of CPUs.
@@ -135,14 +155,5 @@ const MARKS: [&str; 8] = ["|", "#", "*", "w", "b", ".", "t", "?"];
 
 fn styles(look: &Look) -> [Style; 8] {
     let theme = &look.theme;
-    [
-        theme.user,
-        theme.system,
-        theme.stolen,
-        theme.heat[0],
-        theme.error,
-        theme.label,
-        theme.label,
-        theme.label,
-    ]
+    [theme.user, theme.system, theme.stolen, theme.heat[0], theme.text, theme.label, theme.label, theme.label]
 }

@@ -1,6 +1,7 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
 mod cells;
+mod part;
 
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{TableColumn, of_parts, per_mille};
@@ -173,20 +174,33 @@ fn style_of(state: &State, look: &Look, index: usize, entry: &Entry) -> Style {
         Item::Group(_) => look.theme.group,
         Item::ExitedName(_) | Item::Exited(_) => look.theme.exited,
         Item::Row(at) => {
-            let task = state.frame.as_ref().map(|frame| frame.whole(at));
-            match (task, steps_back(state, at)) {
-                (Some(task), _) if task.is_kernel_thread() => look.theme.label,
-                (Some(task), false) if task.euid == state.own_uid => look.theme.own,
-                (Some(task), true) if task.euid != state.own_uid => look.theme.label,
-                _ => look.theme.text,
-            }
+            let cpu_ns = state.frame.as_ref().map_or(0, |frame| frame.cpu_ns(at));
+            of_rows(state, look, at, cpu_ns)
         }
+        Item::Alike(sum) => match state.listing.alike(sum) {
+            Some(alike) => {
+                let cpu_ns = state.listing.sums[sum as usize].total.usage.cpu_ns;
+                of_rows(state, look, alike.rows[0], cpu_ns)
+            }
+            None => look.theme.text,
+        },
     }
 }
 
-/// Whether a row had so little of the CPUs that it is of less weight, where they are what the view is about.
-fn steps_back(state: &State, at: RowRef) -> bool {
+/// The style of a row, or of several that are like this one and had that time together.
+fn of_rows(state: &State, look: &Look, at: RowRef, cpu_ns: u64) -> Style {
+    let task = state.frame.as_ref().map(|frame| frame.whole(at));
+    match (task, steps_back(state, cpu_ns)) {
+        (Some(task), _) if task.is_kernel_thread() => look.theme.label,
+        (Some(task), false) if task.euid == state.own_uid => look.theme.own,
+        (Some(task), true) if task.euid != state.own_uid => look.theme.label,
+        _ => look.theme.text,
+    }
+}
+
+/// Whether a line had so little of the CPUs that it is of less weight, where they are what the view is about.
+fn steps_back(state: &State, cpu_ns: u64) -> bool {
     let is_about_cpus = matches!(state.view(), View::Processes | View::Groups);
     let of_interval = state.frame.as_ref().filter(|frame| is_about_cpus && !frame.interval.is_since_boot());
-    of_interval.is_some_and(|frame| per_mille(frame.cpu_ns(at), frame.cpu_length_ns()) < LEAST_BRIGHT)
+    of_interval.is_some_and(|frame| per_mille(cpu_ns, frame.cpu_length_ns()) < LEAST_BRIGHT)
 }

@@ -1,5 +1,7 @@
+mod alike;
 mod arguments;
 mod cursor;
+mod dead;
 mod room;
 mod views;
 

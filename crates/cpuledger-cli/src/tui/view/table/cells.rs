@@ -1,5 +1,6 @@
 //! The cells of one line.
 
+use cpuledger::Task;
 use cpuledger::interval::{Row, Usage};
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{CellContext, TableColumn, per_mille};
@@ -11,12 +12,13 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
+use super::part::{How, Part};
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
 use crate::tui::theme::LEAST_BRIGHT;
 use crate::tui::view::canvas::{Look, step, write};
-use crate::tui::view::place::{Place, put, put_cell};
+use crate::tui::view::place::{Place, put, put_cell, put_part};
 use crate::tui::view::states;
 
 /// What lines are drawn with.
@@ -37,9 +39,21 @@ struct At<'a> {
     entry: &'a Entry,
     style: Style,
     has_cursor: bool,
+    /// It is part of a line above.
+    part: Option<&'a Part>,
 }
 
 impl At<'_> {
+    /// How a figure is shown.
+    fn how(&self, column: TableColumn) -> How {
+        self.part.map_or(How::Usual, |part| part.how(column))
+    }
+
+    /// Whether it is of the dead.
+    fn is_dead(&self) -> bool {
+        matches!(self.entry.item, Item::Exited(_) | Item::ExitedName(_))
+    }
+
     /// The style of a cell whose meaning has a colour.
     fn styled(&self, style: Style) -> Style {
         if self.has_cursor { self.style } else { self.style.patch(style) }
@@ -61,16 +75,17 @@ impl<'a> Line<'a> {
         has_cursor: bool,
     ) {
         let Line { state, frame, look, places, .. } = *self;
-        let at = At { row, entry, style, has_cursor };
         let (shown, is_task) = state.cells(frame, entry.item);
+        let part = Part::of(state, frame, entry, &shown, places);
+        let at = At { row, entry, style, has_cursor, part: part.as_ref() };
         let settings = &state.settings;
         let context = CellContext {
             length_ns: frame.cpu_length_ns() * state.cpus_in_whole(frame),
             interval_ns: frame.cpu_length_ns(),
             users: &frame.users,
             memory_total_bytes: frame.around.statistics.memory.map(|memory| memory.total),
-            has_arguments: state.shows_arguments() && matches!(entry.item, Item::Row(_)),
-            cmdline: state.arguments.of(&shown.task).map(|line| match settings.arguments {
+            has_arguments: state.shows_arguments() && matches!(entry.item, Item::Row(_) | Item::Alike(_)),
+            cmdline: arguments(state, entry, &shown.task).map(|line| match settings.arguments {
                 Some(_) => line,
                 None => without_directory(line),
             }),
@@ -89,7 +104,8 @@ impl<'a> Line<'a> {
             match column.cell() {
                 TableCell::Parts => {
                     let full_ns = context.length_ns.max(state.listing.most_ns);
-                    draw_parts(buffer, place, at, (&shown.usage, full_ns), look);
+                    let row = part.as_ref().map_or(&shown, |part| &part.row);
+                    draw_parts(buffer, place, at, (&row.usage, full_ns), look);
                 }
                 TableCell::History => self.draw_history(buffer, place, at),
                 _ => self.draw_column(buffer, (place, column), at, &shown, &context),
@@ -106,18 +122,25 @@ impl<'a> Line<'a> {
         context: &CellContext<'_>,
     ) {
         let shows = column.cell();
+        let how = at.how(column);
+        let shown = match (how, at.part) {
+            (How::Nowhere, _) => return,
+            (How::AsPart, Some(part)) => &part.row,
+            _ => shown,
+        };
         self.cell.clear();
-        let is_sum = matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
+        let is_alike = matches!(at.entry.item, Item::Alike(_));
+        let is_sum = is_alike || matches!(at.entry.item, Item::Group(_) | Item::ExitedName(_));
         if shows == TableCell::Command {
             append_branches(&mut self.cell, at.entry, self.look);
         }
         let branches = self.cell.len();
         match (is_sum, shows) {
             (true, TableCell::Id) => append_count(self.state, at.entry.item, self.look, &mut self.cell),
-            (true, TableCell::Command) => {
+            (true, TableCell::Command) if !is_alike => {
                 append_sum_name(self.state, at.entry.item, self.look, &mut self.cell)
             }
-            (true, _) if !column.is_of_sums() => {}
+            (true, _) if !(column.is_of_sums() || is_alike && is_in_common(column)) => {}
             _ => column.append(&mut self.cell, shown, context),
         }
         if shows == TableCell::Command {
@@ -135,15 +158,15 @@ impl<'a> Line<'a> {
             return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
         }
         let style = match shows {
-            TableCell::Share
-                if column.name() == "%CPU"
-                    && !matches!(at.entry.item, Item::Exited(_) | Item::ExitedName(_)) =>
-            {
+            TableCell::Share if column.name() == "%CPU" && !at.is_dead() => {
                 let heat = self.look.theme.heat(per_mille(shown.usage.cpu_ns, context.interval_ns));
                 heat.map_or(at.style, |heat| at.styled(heat))
             }
             _ => at.style,
         };
+        if how == How::InParentheses && text != "-" {
+            return put_part(buffer, place, at.row, &text, style);
+        }
         put_cell(buffer, place, at.row, &text, style);
         if shows == TableCell::Command && context.has_arguments && !at.has_cursor {
             dim_arguments(buffer, place, at.row, (text.as_ref(), branches), self.look);
@@ -157,7 +180,8 @@ impl<'a> Line<'a> {
         match column.name {
             "STATES" => {
                 let width = place.to - place.from;
-                states::draw_bar(states, buffer, self.look, (place.from, at.row), width, at.style);
+                let style = (at.style, !at.is_dead());
+                states::draw_bar(states, buffer, self.look, (place.from, at.row), width, style);
             }
             "USR" if states.is_undivided() => {
                 let to = self.places.get(index + 1).map_or(place.to, |next| next.to);
@@ -173,8 +197,11 @@ impl<'a> Line<'a> {
                     return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
                 }
                 let style = match column.cell {
-                    StateCell::Share(parts) => at.styled(states::style_of(parts, self.look)),
-                    StateCell::Held | StateCell::Io | StateCell::Bar => at.style,
+                    // Of the living alone: the others are not measured by the interval.
+                    _ if at.is_dead() => at.style,
+                    StateCell::Share(parts) => at.styled(states::style_of(parts, states, self.look)),
+                    StateCell::Io if text != "-" => at.styled(self.look.theme.error),
+                    StateCell::Io | StateCell::Held | StateCell::Bar => at.style,
                 };
                 put_cell(buffer, place, at.row, &text, style);
             }
@@ -203,6 +230,14 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The arguments of a line, separated by NUL, as far as they are known.
+fn arguments<'a>(state: &'a State, entry: &Entry, task: &Task) -> Option<&'a [u8]> {
+    match entry.item {
+        Item::Alike(sum) => state.listing.alike(sum)?.of.arguments.as_deref(),
+        _ => state.arguments.of(task),
+    }
+}
+
 /// Gives what stands behind the name of a program less weight.
 fn dim_arguments(buffer: &mut Buffer, place: &Place, row: u16, (text, branches): (&str, usize), look: &Look) {
     let Some(length) = text.get(branches..).and_then(|name| name.find(' ')) else { return };
@@ -221,6 +256,12 @@ fn without_directory(cmdline: &[u8]) -> &[u8] {
     if name == end { cmdline } else { &cmdline[name..] }
 }
 
+/// Whether processes that are alike have the same in that column.
+fn is_in_common(column: TableColumn) -> bool {
+    let is_parent = column.key().is_some_and(|key| key.name() == "ppid");
+    is_parent || column.cell() == TableCell::User || column.cell().name().is_some()
+}
+
 /// Whether a figure is nothing, which a dot says with less ink.
 fn is_zero(column: TableColumn, text: &str) -> bool {
     let is_figure = matches!(
@@ -235,7 +276,7 @@ fn is_zero(column: TableColumn, text: &str) -> bool {
 }
 
 fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
-    if let Item::Group(index) | Item::ExitedName(index) = item {
+    if let Item::Group(index) | Item::ExitedName(index) | Item::Alike(index) = item {
         let sign = if look.is_ascii { "x" } else { "×" };
         cell.extend_from_slice(format!("{sign}{}", state.listing.sums[index as usize].rows).as_bytes());
     }

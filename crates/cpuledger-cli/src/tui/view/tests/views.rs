@@ -107,6 +107,47 @@ fn blame_says_who_made_whom_wait_where_that_is_kept() {
 }
 
 #[test]
+fn blame_says_because_of_whom_the_cgroup_of_the_selected_row_waited() {
+    let mut frame = fixture::frame();
+    let ids = |id| (Some(id), Some(0));
+    let names = [(1, "/build"), (2, "/backup"), (3, "/web")]
+        .map(|(id, path)| (ids(id), CgroupNames::of_path(path.as_bytes())));
+    frame.around.named = Named::of(names.into_iter().collect());
+    let pair = |by, of, ns| WaitPair::new(by, Party::Cgroup(ids(of)), ns);
+    frame.interval.pairs = Some(WaitPairs::of([
+        pair(Party::Cgroup(ids(2)), 1, 600_000_000),
+        pair(Party::Cgroup(ids(1)), 1, 390_000_000),
+        pair(Party::Interrupts, 1, 10_000_000),
+        pair(Party::Cgroup(ids(1)), 2, 500_000_000),
+    ]));
+    let mut state = state(frame);
+    press(&mut state, "x");
+    let line = |state: &mut State, width| {
+        let shown = text(state, width, 24);
+        let line = shown.lines().find(|line| line.contains("waited for:"));
+        line.map(|line| line.split("  ").last().unwrap_or_default().to_owned())
+    };
+    assert_eq!(line(&mut state, 120), None, "it is part of the view of blame");
+    press(&mut state, "4 \\ p i d = 3 0 Enter");
+    let whole = "its cgroup waited for: /backup 60 %, itself 39 %, (interrupts) 1 %";
+    assert_eq!(line(&mut state, 120).as_deref(), Some(whole));
+    assert_eq!(line(&mut state, 60).as_deref(), Some("its cgroup waited for: /backup 60 %"));
+    assert_eq!(line(&mut state, 40), None, "half of a name is none");
+    press(&mut state, "\\");
+    press(&mut state, "Esc Esc");
+    press(&mut state, "4 \\ p i d = 2 0 Enter");
+    assert_eq!(line(&mut state, 120), None, "nothing is known of that cgroup");
+    press(&mut state, "Esc g");
+    let group = state.listing.entries.iter().position(|entry| {
+        matches!(entry.item, Item::Group(sum) if state.listing.sums[sum as usize].name.label() == "/build")
+    });
+    state.select(group.expect("a group"));
+    assert_eq!(line(&mut state, 120).as_deref(), whole.strip_prefix("its cgroup "));
+    state.frame.as_mut().expect("it was given").interval.pairs = None;
+    assert_eq!(line(&mut state, 120), None, "they are not kept");
+}
+
+#[test]
 fn blame_names_who_waited_and_because_of_whom() {
     let mut frame = fixture::frame();
     let interval = &mut frame.interval;
