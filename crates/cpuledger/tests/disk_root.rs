@@ -125,7 +125,7 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
     assert!(growth.disk_written_bytes < bytes + bytes / 10, "{growth:?}");
     let busiest = interval.disks.as_ref().expect("it is kept").devices.iter();
     let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
-    let of_times: u64 = disk.read_times.iter().sum();
+    let of_times: u64 = disk.times.as_ref().expect("the ledger knows them").reads.iter().sum();
     assert_eq!(of_times, disk.all.reads.count - disk.unattributed.reads.count);
     // It waits for each of them: the time of a request is about that for which it was blocked.
     let blocked_ns = row.usage.states.expect("the ledger knows them").blocked_ns;
@@ -194,7 +194,7 @@ fn devices_have_what_diskstats_has_root() {
         for (numbers, after) in &after {
             let mut grown = *after;
             grown.iter_mut().zip(before[numbers]).for_each(|(after, before)| *after -= before);
-            let told = disks.devices.iter().find(|disk| (disk.major, disk.minor) == *numbers);
+            let told = disks.devices.iter().find(|disk| disk.numbers == Some(*numbers));
             // Partitions, and what has no requests of its own such as device mapper, have none here.
             let Some(told) = told else { continue };
             let DiskUse { reads, writes, discards, .. } = told.all;

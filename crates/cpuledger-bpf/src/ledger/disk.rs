@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use bytemuck::pod_read_unaligned;
 use cpuledger_model::accounts::Account;
-use cpuledger_model::disk::{BUCKETS, Disk, DiskUse, Disks, Requests};
+use cpuledger_model::disk::{BUCKETS, Disk, DiskTimes, DiskUse, Disks, Requests};
 use cpuledger_model::make;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
@@ -147,22 +147,19 @@ impl DiskBook {
             }
             self.devices.delete(&bytes).map_err(refused)?;
         }
-        devices.sort_unstable_by_key(|disk: &Disk| (disk.major, disk.minor));
-        Ok(make!(Disks { devices, forgotten }))
+        Ok(Disks::of(devices, forgotten))
     }
 }
 
 fn disk(key: &abi::cpuledger_disk_key, record: &abi::cpuledger_disk) -> Disk {
-    let [read_times, write_times] = record.buckets;
+    let [reads, writes] = record.buckets;
     make!(Disk {
-        major: key.major,
-        minor: key.first_minor,
+        numbers: Some((key.major, key.first_minor)),
         all: uses(&record.all),
         unattributed: uses(&record.unattributed),
         queue_ns: record.queue_ns,
         device_ns: record.device_ns,
-        read_times,
-        write_times,
+        times: Some(Box::new(make!(DiskTimes { reads, writes }))),
     })
 }
 

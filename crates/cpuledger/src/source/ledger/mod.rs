@@ -39,6 +39,7 @@ mod accounts;
 mod along;
 mod blocked;
 mod detail;
+mod disk_names;
 mod ends;
 mod hidden;
 mod kept;
