@@ -139,7 +139,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first. device: what all disks read and wrote, and how long that took' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit: what they did off the CPU, and what waited most comes first. device: what each disk read and wrote, and how long that took' -r -f -a "wait\t''
 command\t''
 user\t''
 cgroup\t''

@@ -101,7 +101,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--since=[Start time \[default\: start of the recording\]]:TIME:' \
 '--until=[Stop time \[default\: end of the recording\]]:TIME:' \
-'--by=[What the rows are\: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit\: what they did off the CPU, and what waited most comes first. device\: what all disks read and wrote, and how long that took]:WHAT:(wait command user cgroup unit container pod image process ancestor device)' \
+'--by=[What the rows are\: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit\: what they did off the CPU, and what waited most comes first. device\: what each disk read and wrote, and how long that took]:WHAT:(wait command user cgroup unit container pod image process ancestor device)' \
 '*--columns=[What is told of them, by headers of text or keys of JSON, separated by commas\: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw]:LIST:' \
 '--top=[Number of rows; the rest is one row]:N:' \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \

@@ -450,6 +450,26 @@ const (
 	FieldByCgroupV1CPUID
 	// FieldPairWaitedNs is pair_waited_ns: For how long tasks of the one waited because of the other, summed.
 	FieldPairWaitedNs
+	// FieldKnowsDisks is knows_disks: 1: it is known what each disk did, and `disks` has it.
+	FieldKnowsDisks
+	// FieldDiskMajor is disk_major: Number of the disk, as /proc/diskstats begins with. Absent: all other disks.
+	FieldDiskMajor
+	// FieldDiskMinor is disk_minor: Likewise, the second.
+	FieldDiskMinor
+	// FieldDiskName is disk_name: Name of the disk, as /proc/diskstats has it.
+	FieldDiskName
+	// FieldDiskPart is disk_part: Absent: the row is of all that the disk did. 1: of the part in no row of processes. 2: of tasks that have died or lost their slot, on any disk.
+	FieldDiskPart
+	// FieldEndedDiscards is ended_discards: Discards that the disk has ended.
+	FieldEndedDiscards
+	// FieldEndedDiscardedBytes is ended_discarded_bytes: Bytes of these.
+	FieldEndedDiscardedBytes
+	// FieldEndedDiscardNs is ended_discard_ns: Time of these from the call to the end, summed.
+	FieldEndedDiscardNs
+	// FieldQueueNs is queue_ns: Of the time of requests: before the disk had them.
+	FieldQueueNs
+	// FieldDeviceNs is device_ns: Of the time of requests: from then to the end.
+	FieldDeviceNs
 	// FieldContainer is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
 	FieldContainer
 	// FieldContainerID is container_id: Id of that container.
@@ -466,7 +486,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 230
+const fieldCount = 240
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -692,6 +712,16 @@ var fields = [fieldCount]fieldInfo{
 	{182, Unsigned, ruleLast, "by_cgroup_id", "Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited."},
 	{183, Unsigned, ruleLast, "by_cgroup_v1_cpu_id", "Likewise, in the hierarchy of the cpu controller."},
 	{184, Unsigned, ruleSum, "pair_waited_ns", "For how long tasks of the one waited because of the other, summed."},
+	{185, Unsigned, ruleLesser, "knows_disks", "1: it is known what each disk did, and `disks` has it."},
+	{186, Unsigned, ruleLast, "disk_major", "Number of the disk, as /proc/diskstats begins with. Absent: all other disks."},
+	{187, Unsigned, ruleLast, "disk_minor", "Likewise, the second."},
+	{188, Text, ruleLast, "disk_name", "Name of the disk, as /proc/diskstats has it."},
+	{189, Unsigned, ruleLast, "disk_part", "Absent: the row is of all that the disk did. 1: of the part in no row of processes. 2: of tasks that have died or lost their slot, on any disk."},
+	{190, Unsigned, ruleSum, "ended_discards", "Discards that the disk has ended."},
+	{191, Unsigned, ruleSum, "ended_discarded_bytes", "Bytes of these."},
+	{192, Unsigned, ruleSum, "ended_discard_ns", "Time of these from the call to the end, summed."},
+	{193, Unsigned, ruleSum, "queue_ns", "Of the time of requests: before the disk had them."},
+	{194, Unsigned, ruleSum, "device_ns", "Of the time of requests: from then to the end."},
 	{151, Text, ruleLast, "container", "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names."},
 	{152, Text, ruleLast, "container_id", "Id of that container."},
 	{153, Text, ruleLast, "image", "The image that the container was made of."},
@@ -1814,6 +1844,56 @@ func (row Row) ByCgroupV1CPUID() Optional[uint64] {
 // PairWaitedNs is pair_waited_ns: For how long tasks of the one waited because of the other, summed.
 func (row Row) PairWaitedNs() Optional[uint64] {
 	return row.Unsigned(FieldPairWaitedNs)
+}
+
+// KnowsDisks is knows_disks: 1: it is known what each disk did, and `disks` has it.
+func (row Row) KnowsDisks() Optional[uint64] {
+	return row.Unsigned(FieldKnowsDisks)
+}
+
+// DiskMajor is disk_major: Number of the disk, as /proc/diskstats begins with. Absent: all other disks.
+func (row Row) DiskMajor() Optional[uint64] {
+	return row.Unsigned(FieldDiskMajor)
+}
+
+// DiskMinor is disk_minor: Likewise, the second.
+func (row Row) DiskMinor() Optional[uint64] {
+	return row.Unsigned(FieldDiskMinor)
+}
+
+// DiskName is disk_name: Name of the disk, as /proc/diskstats has it.
+func (row Row) DiskName() Optional[string] {
+	return row.Text(FieldDiskName)
+}
+
+// DiskPart is disk_part: Absent: the row is of all that the disk did. 1: of the part in no row of processes. 2: of tasks that have died or lost their slot, on any disk.
+func (row Row) DiskPart() Optional[uint64] {
+	return row.Unsigned(FieldDiskPart)
+}
+
+// EndedDiscards is ended_discards: Discards that the disk has ended.
+func (row Row) EndedDiscards() Optional[uint64] {
+	return row.Unsigned(FieldEndedDiscards)
+}
+
+// EndedDiscardedBytes is ended_discarded_bytes: Bytes of these.
+func (row Row) EndedDiscardedBytes() Optional[uint64] {
+	return row.Unsigned(FieldEndedDiscardedBytes)
+}
+
+// EndedDiscardNs is ended_discard_ns: Time of these from the call to the end, summed.
+func (row Row) EndedDiscardNs() Optional[uint64] {
+	return row.Unsigned(FieldEndedDiscardNs)
+}
+
+// QueueNs is queue_ns: Of the time of requests: before the disk had them.
+func (row Row) QueueNs() Optional[uint64] {
+	return row.Unsigned(FieldQueueNs)
+}
+
+// DeviceNs is device_ns: Of the time of requests: from then to the end.
+func (row Row) DeviceNs() Optional[uint64] {
+	return row.Unsigned(FieldDeviceNs)
 }
 
 // Container is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.

@@ -31,8 +31,10 @@ const (
 	sectionRenumbered section = 8
 	sectionCgroups    section = 9
 	sectionAncestors  section = 10
+	sectionPairs      section = 11
+	sectionDisks      section = 12
 	// lastSection is the last that has rows.
-	lastSection = sectionAncestors
+	lastSection = sectionDisks
 	// textLengths and texts have the texts.
 	textLengths section = 32
 	texts       section = 33
@@ -41,6 +43,7 @@ const (
 // sectionNames are those of the test vectors.
 var sectionNames = [lastSection + 1]string{
 	"", "interval", "cpus", "processes", "tasks", "exited", "blocked", "from_procfs", "renumbered", "cgroups", "ancestors",
+	"pairs", "disks",
 }
 
 // Frame is one closed interval, or a listing, which is one of no length.
@@ -91,6 +94,13 @@ func (f *Frame) Cgroups() Rows { return f.rows(sectionCgroups) }
 
 // Ancestors are living processes without a row, from which one with a row descends.
 func (f *Frame) Ancestors() Rows { return f.rows(sectionAncestors) }
+
+// Pairs say for how long tasks of one cgroup waited because of another, or of a cause. Where KnowsPairs of [Frame.Figures] is not 1, none is known.
+func (f *Frame) Pairs() Rows { return f.rows(sectionPairs) }
+
+// Disks say what each disk did: rows without DiskPart add up to the figures of the interval. Other rows are parts of these, or of no disk. Where
+// KnowsDisks of [Frame.Figures] is not 1, none is known.
+func (f *Frame) Disks() Rows { return f.rows(sectionDisks) }
 
 // LengthNs is the length of the interval by CLOCK_MONOTONIC.
 func (f *Frame) LengthNs() Optional[uint64] {

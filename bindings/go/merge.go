@@ -99,6 +99,8 @@ func (f *Frame) Merge(later *Frame) (*Frame, error) {
 	m.mergeLists(sectionRenumbered, func(int) bool { return true })
 	m.mergeFromProcfs()
 	m.mergeInterval()
+	m.mergePairs()
+	m.mergeDisks()
 	m.out.textBytes = string(m.bytes)
 	for id := range m.out.tables {
 		for index := range m.out.tables[id].columns {
@@ -238,7 +240,11 @@ func (m *merge) mergeText(side int, raw uint64) uint64 {
 	if raw == absent {
 		return absent
 	}
-	text := m.frames[side].text(raw)
+	return m.intern(m.frames[side].text(raw))
+}
+
+// intern is the number of a text in the frame that is made.
+func (m *merge) intern(text string) uint64 {
 	number, isThere := m.texts[text]
 	if !isThere {
 		number = uint64(len(m.out.textEnds))

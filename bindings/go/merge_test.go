@@ -9,6 +9,27 @@ import (
 	"testing"
 )
 
+func TestAccountsAreMergedAsTheVectorsSay(t *testing.T) {
+	expected := parsed(t, read(t, "merged", "accounts.json"))
+	var frames [2]*Frame
+	for number, name := range []string{"accounts.frame", "accounts-next.frame"} {
+		var err error
+		if frames[number], err = Decode(read(t, "frames", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged, err := frames[0].Merge(frames[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := told(t, merged); !reflect.DeepEqual(found, expected) {
+		t.Fatalf("it is\n%v\nand not\n%v", found, expected)
+	}
+	if merged.Disks().Len() <= mostDisks || merged.Pairs().Len() == 0 {
+		t.Fatal("the limit of disks was not met")
+	}
+}
+
 func TestNeighboursAreMergedAsTheVectorsSay(t *testing.T) {
 	decoder := json.NewDecoder(strings.NewReader(string(read(t, "merged", "machine.json"))))
 	decoder.UseNumber()

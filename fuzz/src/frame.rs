@@ -24,6 +24,9 @@ pub fn frame(bytes: &[u8]) {
                 again.figure(Column::CAPACITY_NS).unwrap_or(0),
                 interval.capacity_ns.min(u64::MAX - 1)
             );
+            if let Some(disks) = &interval.disks {
+                assert_eq!(&again.disks(), disks, "each disk is what it was");
+            }
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

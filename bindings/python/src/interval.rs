@@ -203,7 +203,7 @@ impl Interval {
         self.nested(py, "wait_pairs")
     }
 
-    /// Requests of each disk, with times; None: the account of disks is not kept.
+    /// Requests of each disk, by name; None: the account of disks is not kept.
     #[getter]
     fn disks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.nested(py, "disks")

@@ -551,7 +551,7 @@ struct cpuledger_cpu_network {
 enum cpuledger_disk_limits {
 	/* Requests whose tasks are remembered. A device has some hundreds. */
 	CPULEDGER_DISK_REQUESTS = 16384,
-	/* Devices that are told apart, in both intervals. */
+	/* Devices that are told apart, in both intervals. All others are one. */
 	CPULEDGER_DISKS = 512,
 	/* Buckets of the histogram of how long requests take: the first is below 2 us, each of the next twice as long. */
 	CPULEDGER_DISK_BUCKETS = 32,
@@ -617,7 +617,8 @@ struct cpuledger_cpu_disk {
 struct cpuledger_disk_control {
 	u64 listed[2];					    /* places taken on the list of an interval, by parity */
 	struct cpuledger_disk_use folded[2][CPULEDGER_DISK_KINDS]; /* of tasks whose slots others have got */
-	u64 lost[2];					    /* requests of devices for which there was no room; likewise */
+	u64 lost[2];					    /* requests of queues without a device; likewise */
+	struct cpuledger_disk others[2];		    /* devices for which there was no room, as one; likewise */
 };
 
 /* 8 tids with their slots, as tid << 32 | slot; 0: free. */
@@ -680,7 +681,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_disk_request, 32);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk_key, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk, 672);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_disk, 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 176);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 1520);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_blame, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_blame, 256);

@@ -70,7 +70,7 @@ static __always_inline u32 kind_of(struct request *rq)
 	return operation & 1 ? CPULEDGER_DISK_WRITE : CPULEDGER_DISK_READ;
 }
 
-/* The record of the device of a request, for the interval of this parity. */
+/* The record of the device of a request, for the interval of this parity; where there is no room, that of all others. */
 static __always_inline struct cpuledger_disk *disk_of(struct request *rq, u64 parity)
 {
 	static const struct cpuledger_disk none;
@@ -87,7 +87,8 @@ static __always_inline struct cpuledger_disk *disk_of(struct request *rq, u64 pa
 		return disk;
 	/* Another CPU may have been faster. */
 	bpf_map_update_elem(&disks, &key, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&disks, &key);
+	disk = bpf_map_lookup_elem(&disks, &key);
+	return disk ? disk : &disk_control.others[parity & 1];
 }
 
 static __always_inline void add(struct cpuledger_disk_use *use, const struct cpuledger_disk_use *more)

@@ -47,9 +47,13 @@ pub fn config(text: &str) -> Result<Vec<String>, String> {
 pub fn shown(path: &Path) -> Vec<Vec<u8>> {
     let mut shown = Vec::new();
     for format in ["text", "json", "csv", "csv-safe"] {
-        for (by, delay) in
-            [(None, None), (Some("wait"), None), (Some("wait,cgroup"), None), (None, Some("60"))]
-        {
+        for (by, delay) in [
+            (None, None),
+            (Some("wait"), None),
+            (Some("wait,cgroup"), None),
+            (Some("device"), None),
+            (None, Some("60")),
+        ] {
             let arguments = top::Arguments {
                 batch: true,
                 threads: delay.is_none(),
@@ -66,6 +70,9 @@ pub fn shown(path: &Path) -> Vec<Vec<u8>> {
         for format in ["text", "json", "csv", "csv-safe", "html"] {
             shown.extend(report::made(path, by, format));
         }
+    }
+    for format in ["text", "json", "csv", "csv-safe"] {
+        shown.extend(report::made(path, "device", format));
     }
     let screen = top::Arguments { replay: Some(path.to_owned()), ..top::Arguments::default() };
     shown.extend(drawn::drawn(&screen).into_iter().flatten().map(String::into_bytes));

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cpuledger_model::frame::{Column, Section};
+use cpuledger_model::disk::{Disk, DiskTotals, DiskUse, Disks, Requests};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::make;
 use cpuledger_recording::{Options, Writer};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -155,6 +156,7 @@ fn by_device_is_the_sum_of_all_disks_of_the_intervals_that_have_it() {
     let told = json(&path, &["--by", "device"]);
     assert_eq!((&told["schema"], &told["by"]), (&"cpuledger.devices_report/1".into(), &"device".into()));
     assert_eq!((ns(&told["intervals"]), ns(&told["disk_intervals"])), (10, 6));
+    assert_eq!(ns(&told["device_intervals"]), 0, "as an older recording has it");
     let [row] = &told["rows"].as_array().expect("rows")[..] else { panic!("{told}") };
     assert_eq!((&row["name"], &row["is_sum"], &row["major"]), (&Value::Null, &true.into(), &Value::Null));
     assert_eq!(row["queue_ns"], Value::Null, "a recording does not have it");
@@ -165,13 +167,113 @@ fn by_device_is_the_sum_of_all_disks_of_the_intervals_that_have_it() {
     let text = text(&report(&path, &["--by", "device"]));
     let (_, table) = text.split_once("\n\n").expect("a head comes first");
     let words: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[1], ["6000", "23.4M", "9.000", "12", "48.0K", "0.018", "(all", "disks)"]);
-    assert_eq!(words[2].join(" "), "0B 24.0K of these, in no row of a process");
+    assert_eq!(words[1], ["6000", "23.4M", "9.000", "12", "48.0K", "0.018", "-", "-", "(all", "disks)"]);
+    assert_eq!(words[2].join(" "), "In no row of a process: 0B read, 24.0K written");
     assert_eq!(words.len(), 3, "{table}");
     assert!(text.contains("note: 4 of these intervals have no account of disks\n"), "{text}");
+    assert!(text.contains("note: 6 of these intervals have the sum of all disks alone"), "{text}");
     let csv = self::text(&report(&path, &["--by", "device", "--format", "csv"]));
     let expected = "sum,,,,6000,24576000,9000000000,12,49152,18000000,,,,,,0,24576";
     assert_eq!(csv.lines().nth(1), Some(expected), "{csv}");
+}
+
+/// Sets what each disk did, and the sum of it.
+fn set_disks(frame: &mut Frame, disks: &Disks) {
+    let totals = DiskTotals::of(disks);
+    let figures = [
+        totals.reads,
+        totals.read_bytes,
+        totals.read_ns,
+        totals.writes,
+        totals.written_bytes,
+        totals.write_ns,
+        totals.unattributed_read_bytes,
+        totals.unattributed_written_bytes,
+    ];
+    OF_DISKS.into_iter().zip(figures).for_each(|((column, _), value)| frame.set_figure(column, value));
+    frame.set_figure(Column::KNOWS_DISKS, Some(1));
+    frame.set_disks(disks);
+}
+
+/// Disks that have read so much, with these names.
+fn disks(read: &[(u32, &[u8], u64)]) -> Disks {
+    let disk = |&(minor, name, count): &(u32, &[u8], u64)| {
+        let reads = make!(Requests { count, bytes: count << 12, ns: count * 1_000_000 });
+        let (all, numbers) = (make!(DiskUse { reads }), Some((8, minor)));
+        make!(Disk {
+            numbers,
+            name: name.to_vec(),
+            all,
+            queue_ns: count * 250_000,
+            device_ns: count * 750_000
+        })
+    };
+    Disks::of(
+        read.iter().map(disk),
+        make!(DiskUse { reads: make!(Requests { count: 1, bytes: 512, ns: 9 }) }),
+    )
+}
+
+#[test]
+fn by_device_has_each_disk_and_the_rows_are_the_sum() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let frames = (0..10).map(|second| {
+        let mut frame = frame(second, &[(10, b"dd", 0, 1_000_000, 0)], &[], 1);
+        match second {
+            // An older version, another disk with the same numbers, and a name that has to be text.
+            0 => OF_DISKS.into_iter().for_each(|(column, value)| frame.set_figure(column, Some(value))),
+            9 => set_disks(&mut frame, &disks(&[(0, b"sda", 1), (16, HOSTILE[3], 7)])),
+            _ => set_disks(&mut frame, &disks(&[(0, b"sda", 2), (16, b"sdb", 3), (32, b"", 1)])),
+        }
+        frame
+    });
+    record(&path, frames);
+    let told = json(&path, &["--by", "device"]);
+    assert_eq!((ns(&told["disk_intervals"]), ns(&told["device_intervals"])), (10, 9));
+    let rows = told["rows"].as_array().expect("rows");
+    let counts: Vec<(Option<&str>, u64)> =
+        rows.iter().map(|row| (row["name"].as_str(), ns(&row["reads"]))).collect();
+    let hostile = "=1+1\\x1b[31m";
+    assert_eq!(counts, [(Some("sdb"), 24), (Some("sda"), 17), (None, 8), (Some(hostile), 7), (None, 1000)]);
+    assert_eq!(
+        (&rows[0]["major"], &rows[0]["minor"], &rows[4]["is_sum"]),
+        (&8.into(), &16.into(), &true.into())
+    );
+    assert_eq!((ns(&rows[0]["queue_ns"]), &rows[4]["queue_ns"]), (24 * 250_000, &Value::Null));
+    // As the frames' totals have it.
+    let sum = |key: &str| -> u64 { rows.iter().map(|row| ns(&row[key])).sum() };
+    let totals = recorded_sums(&path);
+    for (column, of_frames) in OF_DISKS.map(|(column, _)| column).into_iter().zip(totals).take(6) {
+        let key = column.name().trim_start_matches("ended_");
+        assert_eq!(sum(key), of_frames, "{key}: {told}");
+    }
+    // What does not fit is one row.
+    let few = json(&path, &["--by", "device", "--top", "1"]);
+    let few = few["rows"].as_array().expect("rows");
+    let told: Vec<(Option<&str>, &Value, u64)> =
+        few.iter().map(|row| (row["name"].as_str(), &row["is_others"], ns(&row["reads"]))).collect();
+    assert_eq!(
+        told,
+        [(Some("sdb"), &false.into(), 24), (None, &true.into(), 32), (None, &false.into(), 1000)]
+    );
+    let text = text(&report(&path, &["--by", "device"]));
+    let (_, table) = text.split_once("\n\n").expect("a head comes first");
+    assert!(table.lines().nth(1).expect("a row").ends_with("  sdb") && table.contains("  8:32\n"), "{table}");
+    assert!(table.contains("In no row of a process: 4.5K read, 4.0K written\n"), "{table}");
+    let csv = |format| self::text(&report(&path, &["--by", "device", "--format", format]));
+    assert!(csv("csv").contains("\ndevice,sdb,8,16,24,98304,24000000,0,0,0,0,0,0,6000000,18000000,0,0\n"));
+    assert!(csv("csv-safe").contains(&format!("\ndevice,'{hostile},8,16,7,")), "{}", csv("csv-safe"));
+}
+
+/// The sums of [`OF_DISKS`] over the intervals of a recording, as replay has them.
+fn recorded_sums(path: &Path) -> [u64; OF_DISKS.len()] {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    let output = command.args(["top", "-b", "--format", "json", "--replay"]).arg(path).output();
+    let text = text(&output.expect("cpuledger runs"));
+    let intervals: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(intervals.len(), 10);
+    OF_DISKS.map(|(column, _)| intervals.iter().map(|interval| ns(&interval[column.name()])).sum())
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Account;
+use crate::disk::DiskUse;
 use crate::field::{Field, FieldSet, Value};
 use crate::field_table;
 use crate::field_table::gauges_and_counters;
@@ -118,10 +120,36 @@ impl Counters {
     }
 }
 
+impl DiskUse {
+    /// Makes the fields of the account those of this. Discards have none.
+    pub fn store_into(&self, counters: &mut Counters) {
+        counters.disk_reads = self.reads.count;
+        counters.disk_read_bytes = self.reads.bytes;
+        counters.disk_read_ns = self.reads.ns;
+        counters.disk_writes = self.writes.count;
+        counters.disk_written_bytes = self.writes.bytes;
+        counters.disk_write_ns = self.writes.ns;
+        counters.known = counters.known.union(Account::Disk.fields());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Requests;
     use crate::field::FIELDS;
+
+    #[test]
+    fn every_figure_of_disks_has_its_field() {
+        let requests = |count| Requests { count, bytes: 10 * count, ns: 100 * count };
+        let mut disk_use = DiskUse { reads: requests(1), writes: requests(2), discards: requests(4) };
+        disk_use.add(&disk_use.clone());
+        let mut counters = Counters::default();
+        disk_use.store_into(&mut counters);
+        assert_eq!(counters.known, Account::Disk.fields());
+        assert_eq!((counters.disk_reads, counters.disk_read_bytes, counters.disk_read_ns), (2, 20, 200));
+        assert_eq!((counters.disk_writes, counters.disk_written_bytes, counters.disk_write_ns), (4, 40, 400));
+    }
 
     #[test]
     fn they_are_the_cumulative_rows_of_the_field_table() {

@@ -1,7 +1,6 @@
 //! What disks did for tasks: the figures of the account [`crate::accounts::Account::Disk`].
 
-use crate::accounts::Account;
-use crate::counters::Counters;
+use std::cmp::Reverse;
 
 /// Requests of one kind that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,11 +15,11 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Adds others.
+    /// Adds others. A sum that is too large for a number is the greatest one.
     pub fn add(&mut self, more: Requests) {
-        self.count += more.count;
-        self.bytes += more.bytes;
-        self.ns += more.ns;
+        self.count = self.count.saturating_add(more.count);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.ns = self.ns.saturating_add(more.ns);
     }
 }
 
@@ -43,30 +42,41 @@ impl DiskUse {
         self.writes.add(more.writes);
         self.discards.add(more.discards);
     }
+}
 
-    /// Makes the fields of the account those of this. Discards have none.
-    pub fn store_into(&self, counters: &mut Counters) {
-        counters.disk_reads = self.reads.count;
-        counters.disk_read_bytes = self.reads.bytes;
-        counters.disk_read_ns = self.reads.ns;
-        counters.disk_writes = self.writes.count;
-        counters.disk_written_bytes = self.writes.bytes;
-        counters.disk_write_ns = self.writes.ns;
-        counters.known = counters.known.union(Account::Disk.fields());
+/// Buckets of [`DiskTimes`]: the first has requests that took less than 2,048 ns, each of the next less than twice as long. The last has all others.
+pub const BUCKETS: usize = 32;
+
+/// Disks that are told apart in an interval; all others are one.
+pub const MOST_DISKS: usize = 256;
+
+/// How many requests took how long.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DiskTimes {
+    /// Reads.
+    pub reads: [u64; BUCKETS],
+    /// Writes, likewise.
+    pub writes: [u64; BUCKETS],
+}
+
+impl DiskTimes {
+    fn add(&mut self, more: &DiskTimes) {
+        let own = self.reads.iter_mut().chain(&mut self.writes);
+        for (own, more) in own.zip(more.reads.iter().chain(&more.writes)) {
+            *own = own.saturating_add(*more);
+        }
     }
 }
 
-/// Buckets of a [`Disk`]: the first has requests that took less than 2,048 ns, each of the next less than twice as long. The last has all others.
-pub const BUCKETS: usize = 32;
-
-/// A device in an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// A disk in an interval, or all other disks together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disk {
-    /// Its numbers, as /proc/diskstats begins with.
-    pub major: u32,
-    /// Likewise.
-    pub minor: u32,
+    /// Its numbers, as /proc/diskstats begins with; `None`: all others, of which there are more than [`MOST_DISKS`].
+    pub numbers: Option<(u32, u32)>,
+    /// Its name, as /proc/diskstats has it; empty: not known.
+    pub name: Vec<u8>,
     /// What has ended.
     pub all: DiskUse,
     /// The part of that which is in no row: it began before the account was kept, or its task had no slot, or has died since.
@@ -75,23 +85,95 @@ pub struct Disk {
     pub queue_ns: u64,
     /// From then to their end, likewise.
     pub device_ns: u64,
-    /// How many reads took how long.
-    pub read_times: [u64; BUCKETS],
-    /// Likewise, writes.
-    pub write_times: [u64; BUCKETS],
+    /// How many of them took how long. `None`: not known, as where a frame has said the rest.
+    pub times: Option<Box<DiskTimes>>,
 }
 
-/// All devices of an interval.
+/// Which disk it is: all others are last.
+type Identity<'a> = (bool, Option<(u32, u32)>, &'a [u8]);
+
+impl Disk {
+    /// What was read and written, in bytes: the busiest disk has most.
+    pub fn moved_bytes(&self) -> u64 {
+        self.all.reads.bytes.saturating_add(self.all.writes.bytes)
+    }
+
+    /// One that has got other numbers, or another name, since is another one.
+    fn identity(&self) -> Identity<'_> {
+        let name: &[u8] = if self.numbers.is_some() { &self.name } else { &[] };
+        (self.numbers.is_none(), self.numbers, name)
+    }
+
+    fn add(&mut self, more: &Disk) {
+        self.all.add(&more.all);
+        self.unattributed.add(&more.unattributed);
+        self.queue_ns = self.queue_ns.saturating_add(more.queue_ns);
+        self.device_ns = self.device_ns.saturating_add(more.device_ns);
+        match (&mut self.times, &more.times) {
+            (Some(own), Some(more)) => own.add(more),
+            _ => self.times = None,
+        }
+    }
+}
+
+/// All disks of an interval or a span.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disks {
-    /// Each, by its numbers.
+    /// Each once, by its numbers and its name; all others come last.
     pub devices: Vec<Disk>,
-    /// What has ended for tasks that have no row, of any device: they have died, or their slot is another one's since.
+    /// What has ended for tasks that have no row, of any disk: they have died, or their slot is another one's since.
     pub forgotten: DiskUse,
 }
 
 impl Disks {
+    /// These, of which the same may come more than once, and what has ended for tasks that have no row. Of more than [`MOST_DISKS`], those that read and
+    /// wrote least are one.
+    pub fn of(devices: impl IntoIterator<Item = Disk>, forgotten: DiskUse) -> Disks {
+        let mut devices: Vec<Disk> = devices.into_iter().collect();
+        devices.sort_by(|one, other| one.identity().cmp(&other.identity()));
+        devices.dedup_by(|later, first| {
+            let is_same = later.identity() == first.identity();
+            if is_same {
+                first.add(later);
+            }
+            is_same
+        });
+        let mut disks = Disks { devices, forgotten };
+        disks.keep(MOST_DISKS);
+        disks
+    }
+
+    /// Adds those of another interval; at most that many are told apart.
+    pub fn add(&mut self, more: &Disks, most: usize) {
+        self.forgotten.add(&more.forgotten);
+        for disk in &more.devices {
+            match self.devices.binary_search_by(|own| own.identity().cmp(&disk.identity())) {
+                Ok(place) => self.devices[place].add(disk),
+                Err(place) => self.devices.insert(place, disk.clone()),
+            }
+        }
+        self.keep(most);
+    }
+
+    /// Puts all but that many, those that read and wrote most, among the others.
+    pub fn keep(&mut self, most: usize) {
+        let named = self.devices.iter().filter(|disk| disk.numbers.is_some()).count();
+        if named <= most {
+            return;
+        }
+        let requests = |disk: &Disk| disk.all.reads.count.saturating_add(disk.all.writes.count);
+        // Of equals, the first in the order of their numbers stay.
+        let weight = |disk: &Disk| Reverse((disk.numbers.is_some(), disk.moved_bytes(), requests(disk)));
+        self.devices.sort_by_key(weight);
+        let mut rest = self.devices.drain(most..);
+        let mut others = rest.next().unwrap_or_default();
+        rest.for_each(|disk| others.add(&disk));
+        (others.numbers, others.name) = (None, Vec::new());
+        self.devices.sort_by(|one, other| one.identity().cmp(&other.identity()));
+        self.devices.push(others);
+    }
+
     /// What has ended at all devices.
     pub fn all(&self) -> DiskUse {
         self.sum(|disk| &disk.all)
@@ -148,21 +230,113 @@ impl DiskTotals {
             unattributed_written_bytes: Some(unattributed.writes.bytes),
         }
     }
+
+    /// Whether all of them are known. An account that is kept tells all.
+    pub fn is_whole(&self) -> bool {
+        let mut own = *self;
+        own.figures().iter().all(|figure| figure.is_some())
+    }
+
+    /// Adds those of another interval: what one of both does not know is not known of the sum.
+    pub fn add(&mut self, more: &DiskTotals) {
+        let mut more = *more;
+        for (own, more) in self.figures().into_iter().zip(more.figures()) {
+            *own = own.zip(*more).map(|(own, more)| own.saturating_add(more));
+        }
+    }
+
+    fn figures(&mut self) -> [&mut Option<u64>; 8] {
+        let DiskTotals {
+            reads,
+            read_bytes,
+            read_ns,
+            writes,
+            written_bytes,
+            write_ns,
+            unattributed_read_bytes,
+            unattributed_written_bytes,
+        } = self;
+        [
+            reads,
+            read_bytes,
+            read_ns,
+            writes,
+            written_bytes,
+            write_ns,
+            unattributed_read_bytes,
+            unattributed_written_bytes,
+        ]
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A disk that has read so much.
+    fn disk(minor: u32, name: &[u8], bytes: u64) -> Disk {
+        let reads = Requests { count: 1, bytes, ns: 7 };
+        Disk {
+            numbers: Some((8, minor)),
+            name: name.to_vec(),
+            all: DiskUse { reads, ..DiskUse::default() },
+            queue_ns: 2,
+            device_ns: 3,
+            times: Some(Box::default()),
+            ..Disk::default()
+        }
+    }
+
     #[test]
-    fn every_figure_has_its_field() {
-        let requests = |count| Requests { count, bytes: 10 * count, ns: 100 * count };
-        let mut disk_use = DiskUse { reads: requests(1), writes: requests(2), discards: requests(4) };
-        disk_use.add(&disk_use.clone());
-        let mut counters = Counters::default();
-        disk_use.store_into(&mut counters);
-        assert_eq!(counters.known, Account::Disk.fields());
-        assert_eq!((counters.disk_reads, counters.disk_read_bytes, counters.disk_read_ns), (2, 20, 200));
-        assert_eq!((counters.disk_writes, counters.disk_written_bytes, counters.disk_write_ns), (4, 40, 400));
+    fn the_same_disk_comes_once_and_another_name_is_another_disk() {
+        let disks = Disks::of([disk(1, b"b", 5), disk(0, b"a", 3), disk(1, b"b", 6)], DiskUse::default());
+        assert_eq!(disks.devices.iter().map(Disk::moved_bytes).collect::<Vec<_>>(), [3, 11]);
+        let mut both = disks.clone();
+        both.add(&Disks::of([disk(1, b"c", 9), disk(1, b"b", 1)], DiskUse::default()), MOST_DISKS);
+        assert_eq!(both.devices.iter().map(Disk::moved_bytes).collect::<Vec<_>>(), [3, 12, 9]);
+        assert!(both.devices.iter().all(|disk| disk.times.is_some()));
+        // What is not known of a part is not known of the sum.
+        both.add(&Disks::of([Disk { times: None, ..disk(0, b"a", 0) }], DiskUse::default()), MOST_DISKS);
+        assert_eq!(
+            both.devices.iter().map(|disk| disk.times.is_some()).collect::<Vec<_>>(),
+            [false, true, true]
+        );
+    }
+
+    #[test]
+    fn the_least_of_too_many_disks_are_one_and_nothing_is_lost() {
+        let most = MOST_DISKS as u32;
+        let all = (0..most + 9).map(|minor| disk(minor, b"", u64::from(minor)));
+        let sum: u64 = all.clone().map(|disk| disk.moved_bytes()).sum();
+        let mut disks = Disks::of(all, DiskUse::default());
+        let is_whole = |disks: &Disks, named: usize| {
+            let (others, rest) = disks.devices.split_last().expect("there are disks");
+            assert_eq!((others.numbers, rest.len()), (None, named));
+            assert!(
+                rest.is_sorted_by_key(|disk| disk.numbers) && rest.iter().all(|disk| disk.numbers.is_some())
+            );
+            let figures = disks.all();
+            assert_eq!((figures.reads.bytes, figures.reads.count), (sum, u64::from(most) + 9));
+            assert_eq!(
+                disks.devices.iter().map(|disk| disk.device_ns).sum::<u64>(),
+                3 * (u64::from(most) + 9)
+            );
+        };
+        is_whole(&disks, MOST_DISKS);
+        assert_eq!(disks.devices[0].numbers, Some((8, 9)), "those with the least are among the others");
+        disks.keep(2);
+        is_whole(&disks, 2);
+        assert_eq!(disks.devices[0].numbers, Some((8, most + 7)));
+    }
+
+    #[test]
+    fn totals_of_two_intervals_add_up_where_both_are_known() {
+        let known = DiskTotals::of(&Disks::of([disk(1, b"", 5)], DiskUse::default()));
+        let mut sum = known;
+        sum.add(&known);
+        assert!(known.is_whole() && sum.is_whole());
+        assert_eq!((sum.reads, sum.read_bytes, sum.unattributed_read_bytes), (Some(2), Some(10), Some(0)));
+        sum.add(&DiskTotals { reads: None, ..known });
+        assert_eq!((sum.reads, sum.read_bytes, sum.is_whole()), (None, Some(15), false));
     }
 }

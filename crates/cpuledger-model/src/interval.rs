@@ -481,7 +481,7 @@ pub struct Interval {
     pub network: NetworkTotals,
     /// What all disks did.
     pub disk_totals: DiskTotals,
-    /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame, which has the totals alone.
+    /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame of an older version, which has the totals alone.
     pub disks: Option<Disks>,
     /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
     pub off_fault_ns: u64,

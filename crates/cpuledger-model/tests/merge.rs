@@ -1,6 +1,8 @@
 //! A merge tells what one interval over both would have told, in any grouping.
 
+use cpuledger_model::disk::{Disk, DiskUse, Disks, MOST_DISKS, Requests};
 use cpuledger_model::frame::{ChainReader, ChainWriter, Column, Frame, Link, Section, Wanted};
+use cpuledger_model::make;
 use cpuledger_model::pairs::{Party, WaitPair, WaitPairs};
 use proptest::prelude::*;
 
@@ -297,5 +299,48 @@ fn pairs_add_up_by_who_and_whom_where_both_know_them() {
     assert_eq!((all.pairs(), all.figure(Column::KNOWS_PAIRS)), (both.pairs(), Some(1)));
     let unknown = both.merge(&interval(30, 40)).expect("neighbours");
     assert_eq!((unknown.figure(Column::KNOWS_PAIRS), unknown.table(Section::Pairs).len()), (None, 0));
+    assert_eq!(first_difference_of_chain(&[one, two, three, all]), None, "recordings keep them");
+}
+
+#[test]
+fn disks_add_up_by_number_and_name_where_both_know_them() {
+    let disk = |minor: u32, name: &str, count: u64| {
+        let requests = make!(Requests { count, bytes: count << 9, ns: 10 * count });
+        let all = make!(DiskUse { reads: requests, discards: requests });
+        let unattributed = make!(DiskUse { reads: make!(Requests { count: 1, bytes: 512, ns: 10 }) });
+        let numbers = Some((8, minor));
+        make!(Disk {
+            numbers,
+            name: name.as_bytes().to_vec(),
+            all,
+            unattributed,
+            queue_ns: 3 * count,
+            device_ns: count
+        })
+    };
+    let forgotten = make!(DiskUse { writes: make!(Requests { count: 1, bytes: 512, ns: 1 }) });
+    let frame = |times: [u64; 2], disks: &Disks| {
+        let mut frame = interval(times[0], times[1]);
+        frame.set_figure(Column::KNOWS_DISKS, Some(1));
+        frame.set_figure(Column::ENDED_READS, Some(disks.all().reads.count));
+        frame.set_disks(disks);
+        frame
+    };
+    let of = |disks: &[Disk]| Disks::of(disks.iter().cloned(), forgotten);
+    let one = frame([10, 20], &of(&[disk(0, "sda", 3), disk(16, "sdb", 5)]));
+    let two = frame([20, 30], &of(&[disk(16, "sdb", 7), disk(16, "sdc", 1), disk(32, "", 2)]));
+    let three = frame([30, 40], &Disks::default());
+    let both = one.merge(&two).expect("neighbours");
+    let mut expected = one.disks();
+    expected.add(&two.disks(), MOST_DISKS);
+    assert_eq!((both.disks(), both.disks().devices.len()), (expected, 4));
+    assert_eq!(both.figure(Column::ENDED_READS), Some(both.disks().all().reads.count));
+    let counts: Vec<u64> = both.disks().devices.iter().map(|disk| disk.all.discards.count).collect();
+    assert_eq!((counts, both.disks().forgotten.writes.count), (vec![3, 12, 1, 2], 2));
+    let all = both.merge(&three).expect("neighbours");
+    assert_eq!(all, one.merge(&two.merge(&three).expect("neighbours")).expect("neighbours"));
+    assert_eq!((all.disks(), all.figure(Column::KNOWS_DISKS)), (both.disks(), Some(1)));
+    let unknown = both.merge(&interval(30, 40)).expect("neighbours");
+    assert_eq!((unknown.figure(Column::KNOWS_DISKS), unknown.table(Section::Disks).len()), (None, 0));
     assert_eq!(first_difference_of_chain(&[one, two, three, all]), None, "recordings keep them");
 }

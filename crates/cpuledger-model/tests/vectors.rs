@@ -12,9 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use by_hand::{Field, Layout, NEXT_VERSION};
+use cpuledger_model::disk::{Disk, DiskTotals, DiskUse, Disks, MOST_DISKS, Requests};
 use cpuledger_model::frame::{Column, ErrorKind, Frame, Section};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Renumbered, Row, Usage};
+use cpuledger_model::pairs::{MOST_CGROUPS, Party, WaitPair, WaitPairs};
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States, make};
 use machine::{Event, intervals};
@@ -119,6 +121,70 @@ fn interval() -> Vec<u8> {
     let of = make!(Circumstances { sequence: Some(3), end_realtime_ns: Some(1_700_000_000 << 30) });
     framing::write(&interval, &of, &mut frame);
     encoded(&frame)
+}
+
+/// What accounts say of cgroups and of disks: parties of each kind, a disk with a part that is in no row, one without a name, all others.
+fn accounts() -> Frame {
+    let cgroup = |id| Party::Cgroup((Some(id), Some(0)));
+    let parties =
+        [cgroup(7), cgroup(9), Party::Other, Party::Idle, Party::Quota, Party::Interrupts, Party::Stolen];
+    let pairs = (1..).zip(parties).map(|(ns, by)| WaitPair::new(by, cgroup(7), ns));
+    let pairs = pairs.chain([WaitPair::new(cgroup(7), Party::Other, 40)]);
+    let busy = make!(Disk {
+        numbers: Some((259, 1)),
+        name: b"nvme0n1".to_vec(),
+        all: make!(DiskUse { discards: requests(2), ..used(1000, 200) }),
+        unattributed: used(0, 5),
+        queue_ns: 250_000,
+        device_ns: 300_000_000,
+    });
+    let nameless = make!(Disk { numbers: Some((8, 0)), all: used(3, 0) });
+    let others = make!(Disk { all: used(1, 1), device_ns: 9 });
+    of_accounts(7, WaitPairs::of(pairs), Disks::of([busy, nameless, others], used(1, 0)))
+}
+
+/// The interval behind it: of as many cgroups and disks as there may be, another disk has the numbers of one above.
+fn next_accounts() -> Frame {
+    let cgroup = |id| Party::Cgroup((Some(id), None));
+    let most = MOST_CGROUPS as u64;
+    let pairs = (0..most).map(|id| WaitPair::new(cgroup(id), cgroup(id / 2), 100 + id));
+    let disks = (0..MOST_DISKS as u32).map(|minor| {
+        let (numbers, name) = (Some((8, minor)), format!("sd{minor}").into_bytes());
+        make!(Disk { numbers, name, all: used(minor.into(), 1), queue_ns: 1 })
+    });
+    of_accounts(8, WaitPairs::of(pairs), Disks::of(disks, DiskUse::default()))
+}
+
+fn requests(count: u64) -> Requests {
+    make!(Requests { count, bytes: count << 12, ns: 250_000 * count })
+}
+
+fn used(reads: u64, writes: u64) -> DiskUse {
+    make!(DiskUse { reads: requests(reads), writes: requests(writes) })
+}
+
+fn of_accounts(start_ns: u64, pairs: WaitPairs, disks: Disks) -> Frame {
+    let interval = make!(Interval {
+        source: SourceKind::Ledger,
+        start_ns,
+        end_ns: start_ns + 1,
+        pairs: Some(pairs),
+        disk_totals: DiskTotals::of(&disks),
+        disks: Some(disks),
+    });
+    let mut frame = Frame::new();
+    framing::write(&interval, &Circumstances::default(), &mut frame);
+    frame
+}
+
+#[test]
+fn accounts_are_merged_as_they_were() {
+    let merged = accounts().merge(&next_accounts()).expect("they are neighbours");
+    assert_eq!(merged.disks().devices.len(), MOST_DISKS + 1);
+    let reads = [accounts(), next_accounts()].map(|frame| frame.disks().all().reads.count);
+    assert_eq!(merged.figure(Column::ENDED_READS), Some(reads.into_iter().sum()));
+    assert_eq!(merged.disks().all().reads.count, reads.into_iter().sum::<u64>());
+    compare(&folder().join("../merged/accounts.json"), json_of(&merged).as_bytes());
 }
 
 /// Texts at the limits: none, all bytes, and the longest.
@@ -235,6 +301,8 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("document", example::example()),
         ("interval", interval()),
+        ("accounts", encoded(&accounts())),
+        ("accounts-next", encoded(&next_accounts())),
         ("empty", encoded(&Frame::new())),
         ("texts", texts()),
         ("widths", widths()),

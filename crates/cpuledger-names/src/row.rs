@@ -6,7 +6,6 @@ use cpuledger_model::task::Task;
 
 use crate::detail::Details;
 use crate::detail::files::Files;
-use crate::disks::Disks;
 use crate::lookups::Lookups;
 use crate::machine::Machine;
 use crate::manner::Manner;
@@ -26,8 +25,6 @@ pub struct Surroundings {
     pub groups: Names,
     /// Names of terminals.
     pub terminals: Terminals,
-    /// Names of disks.
-    pub disks: Disks,
     /// Arguments and the like of the rows that are shown.
     pub details: Details,
     /// Whether rows are of tasks, the leader's too, and not of processes: some files tell the sum of a process.
@@ -44,7 +41,6 @@ impl Surroundings {
             users: Names::of_users(),
             groups: Names::of_groups(),
             terminals: Terminals::default(),
-            disks: Disks::default(),
             details: Details::default(),
             rows_are_tasks: false,
             date_format: None,

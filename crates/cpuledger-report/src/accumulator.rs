@@ -8,7 +8,7 @@ use crate::amounts::{Amounts, Counted, Off};
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths};
 use crate::dimension::{Dimension, Name};
-use crate::disks;
+use crate::disks::DeviceSums;
 use crate::groups::{Groups, Place};
 use crate::instants::{Instants, TimeLine};
 use crate::key::{Key, Subject, name_of};
@@ -91,6 +91,8 @@ pub struct Accumulator {
     within: Within,
     tells_off: bool,
     tells_counted: bool,
+    /// What each disk did, if that is added up.
+    devices: Option<DeviceSums>,
 }
 
 impl Accumulator {
@@ -114,6 +116,7 @@ impl Accumulator {
             within: Within::default(),
             tells_off: false,
             tells_counted: false,
+            devices: None,
         }
     }
 
@@ -138,6 +141,13 @@ impl Accumulator {
         self
     }
 
+    /// Likewise, with what each disk did.
+    #[must_use]
+    pub fn with_devices(mut self) -> Accumulator {
+        self.devices = Some(DeviceSums::default());
+        self
+    }
+
     /// What the reports are made of: of a frame no more has to be read.
     pub fn wanted(&self) -> Wanted {
         let mut sections = vec![Section::Processes, Section::Exited];
@@ -147,7 +157,12 @@ impl Accumulator {
         columns.extend(Column::BOOKED_OF_DEAD);
         columns.extend(Column::BOOKED_OF_DEAD.into_iter().filter_map(Column::growth));
         columns.extend(REASONS.map(|(column, _)| column));
-        columns.extend(disks::FIGURES);
+        columns.extend(framing::DISK_TOTALS);
+        if self.devices.is_some() {
+            sections.push(Section::Disks);
+            columns.push(Column::KNOWS_DISKS);
+            columns.extend(Frame::DISK_COLUMNS);
+        }
         if self.has_cgroups() {
             sections.push(Section::Cgroups);
             columns.extend(OF_CGROUPS);
@@ -235,6 +250,7 @@ impl Accumulator {
         self.deaths = deaths;
         let balance = Balance::of(frame, booked_ns, hidden_ns);
         self.balance.add(&balance);
+        self.devices.iter_mut().for_each(|devices| devices.add_frame(frame));
         if let Some(bucket) = bucket {
             self.buckets[bucket as usize].add(&balance);
         }
@@ -468,6 +484,7 @@ impl Accumulator {
             own.merge(more, &comms);
         }
         self.balance.add(&later.balance);
+        self.devices.iter_mut().zip(&later.devices).for_each(|(own, more)| own.add(more));
         for (own, more) in self.buckets.iter_mut().zip(&later.buckets) {
             own.add(more);
         }
@@ -481,6 +498,7 @@ impl Accumulator {
         self.lineage.iter_mut().for_each(Lineage::forget_amounts);
         self.within.outside_ns = 0;
         self.balance = Balance::default();
+        self.devices.iter_mut().for_each(|devices| *devices = DeviceSums::default());
         self.buckets.iter_mut().for_each(|bucket| *bucket = Balance::default());
         self.extent = None;
     }
@@ -523,7 +541,9 @@ impl Accumulator {
             extent: self.extent,
             time_line: self.time_line,
             buckets: self.buckets.clone(),
+            devices: self.devices.clone(),
         };
+        report.devices.iter_mut().for_each(|devices| devices.disks.keep(top));
         match by {
             Dimension::Ancestor => {
                 let mut names = self.names.clone();

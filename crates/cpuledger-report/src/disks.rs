@@ -1,93 +1,139 @@
-//! What all disks did in a span.
+//! What disks did in a span: all together, and each.
 
-use cpuledger_model::disk::DiskTotals;
+use cpuledger_model::disk::{DiskTotals, Disks};
 use cpuledger_model::frame::{Column, Frame};
-use cpuledger_model::make;
+use cpuledger_model::framing;
 
-/// The figures of a frame, in the order of those of [`DiskTotals`].
-pub(crate) const FIGURES: [Column; 8] = [
-    Column::ENDED_READS,
-    Column::ENDED_READ_BYTES,
-    Column::ENDED_READ_NS,
-    Column::ENDED_WRITES,
-    Column::ENDED_WRITTEN_BYTES,
-    Column::ENDED_WRITE_NS,
-    Column::UNATTRIBUTED_READ_BYTES,
-    Column::UNATTRIBUTED_WRITTEN_BYTES,
-];
+/// Disks of a span that are told apart; all others are one.
+const MOST_DISKS: usize = 4096;
 
 /// What all disks did in those intervals of a span that have an account of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskSums {
     /// How many intervals have it.
     pub intervals: u64,
-    figures: [u64; FIGURES.len()],
+    totals: DiskTotals,
 }
 
 impl DiskSums {
     /// Of one interval, which has all figures or none.
     pub(crate) fn of(frame: &Frame) -> DiskSums {
-        let figures = FIGURES.map(|column| frame.figure(column));
-        if figures.iter().any(Option::is_none) {
-            return DiskSums::default();
-        }
-        DiskSums { intervals: 1, figures: figures.map(Option::unwrap_or_default) }
+        let totals = framing::disk_totals(frame);
+        if totals.is_whole() { DiskSums { intervals: 1, totals } } else { DiskSums::default() }
     }
 
     /// Adds those of another interval or span.
     pub(crate) fn add(&mut self, more: &DiskSums) {
-        self.intervals = self.intervals.saturating_add(more.intervals);
-        for (own, more) in self.figures.iter_mut().zip(more.figures) {
-            *own = own.saturating_add(more);
+        match (self.intervals, more.intervals) {
+            (_, 0) => {}
+            (0, _) => *self = *more,
+            _ => {
+                self.intervals = self.intervals.saturating_add(more.intervals);
+                self.totals.add(&more.totals);
+            }
         }
     }
 
     /// The sums; `None`: no interval has an account.
     pub fn totals(&self) -> Option<DiskTotals> {
-        if self.intervals == 0 {
-            return None;
+        (self.intervals > 0).then_some(self.totals)
+    }
+}
+
+/// What each disk did in a span. With the sums of the intervals that do not say which disk, these add up to [`DiskSums`] of the span.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceSums {
+    /// How many intervals say what each disk did.
+    pub intervals: u64,
+    /// Each disk, in these.
+    pub disks: Disks,
+    /// The sums of the others that have an account: recordings of older versions have these alone.
+    pub undivided: DiskSums,
+}
+
+impl DeviceSums {
+    /// Adds an interval.
+    pub(crate) fn add_frame(&mut self, frame: &Frame) {
+        if frame.figure(Column::KNOWS_DISKS) == Some(1) {
+            self.intervals = self.intervals.saturating_add(1);
+            self.disks.add(&frame.disks(), MOST_DISKS);
+        } else {
+            self.undivided.add(&DiskSums::of(frame));
         }
-        let [reads, read, read_ns, writes, written, write_ns, unattributed_read, unattributed_written] =
-            self.figures.map(Some);
-        Some(make!(DiskTotals {
-            reads,
-            read_bytes: read,
-            read_ns,
-            writes,
-            written_bytes: written,
-            write_ns,
-            unattributed_read_bytes: unattributed_read,
-            unattributed_written_bytes: unattributed_written,
-        }))
+    }
+
+    /// Adds those of another span.
+    pub(crate) fn add(&mut self, more: &DeviceSums) {
+        self.intervals = self.intervals.saturating_add(more.intervals);
+        self.disks.add(&more.disks, MOST_DISKS);
+        self.undivided.add(&more.undivided);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_model::disk::{Disk, DiskUse, Requests};
+    use cpuledger_model::make;
+
     use super::*;
+
+    /// A frame with the sums of these disks alone, or with each.
+    fn frame(disks: &Disks, has_each: bool) -> Frame {
+        let interval = make!(cpuledger_model::Interval {
+            disk_totals: DiskTotals::of(disks),
+            disks: Some(disks.clone()).filter(|_| has_each),
+        });
+        let mut frame = Frame::new();
+        framing::write(&interval, &framing::Circumstances::default(), &mut frame);
+        frame
+    }
+
+    fn disk(minor: u32, count: u64) -> Disk {
+        let requests = make!(Requests { count, bytes: count << 9, ns: 100 * count });
+        make!(Disk {
+            numbers: Some((8, minor)),
+            name: format!("sd{minor}").into_bytes(),
+            all: make!(DiskUse { reads: requests, writes: requests }),
+            queue_ns: count,
+        })
+    }
 
     #[test]
     fn intervals_without_an_account_are_not_zero() {
-        let mut frame = Frame::new();
-        let mut sums = DiskSums::of(&frame);
+        let mut sums = DiskSums::of(&Frame::new());
         assert_eq!((sums.intervals, sums.totals()), (0, None));
-        for (value, column) in (1..).zip(FIGURES) {
-            frame.set_figure(column, Some(value));
+        let disks = Disks::of([disk(1, 3)], DiskUse::default());
+        for more in
+            [DiskSums::of(&frame(&disks, true)), DiskSums::default(), DiskSums::of(&frame(&disks, false))]
+        {
+            sums.add(&more);
         }
-        sums.add(&DiskSums::of(&frame));
-        sums.add(&DiskSums::default());
-        sums.add(&DiskSums::of(&frame));
-        assert_eq!(sums.intervals, 2);
-        let expected = make!(DiskTotals {
-            reads: Some(2),
-            read_bytes: Some(4),
-            read_ns: Some(6),
-            writes: Some(8),
-            written_bytes: Some(10),
-            write_ns: Some(12),
-            unattributed_read_bytes: Some(14),
-            unattributed_written_bytes: Some(16),
-        });
-        assert_eq!(sums.totals(), Some(expected));
+        let twice = Disks::of([disk(1, 3), disk(1, 3)], DiskUse::default());
+        assert_eq!((sums.intervals, sums.totals()), (2, Some(DiskTotals::of(&twice))));
+    }
+
+    #[test]
+    fn each_disk_and_what_is_not_divided_are_the_sum() {
+        let forgotten = make!(DiskUse { reads: make!(Requests { count: 1, bytes: 512, ns: 1 }) });
+        let frames = [
+            frame(&Disks::of([disk(1, 3), disk(2, 5)], forgotten), true),
+            frame(&Disks::of([disk(1, 7)], DiskUse::default()), false),
+            frame(&Disks::of([disk(2, 11)], DiskUse::default()), true),
+            Frame::new(),
+        ];
+        let (mut sums, mut each) = (DiskSums::default(), [DeviceSums::default(), DeviceSums::default()]);
+        for (place, frame) in frames.iter().enumerate() {
+            sums.add(&DiskSums::of(frame));
+            each[place / 2].add_frame(frame);
+        }
+        let [mut each, later] = each;
+        each.add(&later);
+        assert_eq!((sums.intervals, each.intervals, each.undivided.intervals), (3, 2, 1));
+        let counts: Vec<u64> = each.disks.devices.iter().map(|disk| disk.all.reads.count).collect();
+        assert_eq!(counts, [3, 16]);
+        let mut whole = DiskTotals::of(&each.disks);
+        whole.add(&each.undivided.totals().expect("one has them"));
+        assert_eq!(Some(whole), sums.totals());
     }
 }

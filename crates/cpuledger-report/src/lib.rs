@@ -64,7 +64,7 @@ pub use accumulator::Accumulator;
 pub use amounts::{Amounts, Counted, Off};
 pub use balance::Balance;
 pub use dimension::{Dimension, Name};
-pub use disks::DiskSums;
+pub use disks::{DeviceSums, DiskSums};
 pub use instants::{Instants, TimeLine};
 pub use labels::Labels;
 pub use report::{Difference, Report, Row, compare};

@@ -7,6 +7,7 @@ use crate::amounts::Amounts;
 use crate::balance::Balance;
 use crate::branch::Branch;
 use crate::dimension::Name;
+use crate::disks::DeviceSums;
 use crate::instants::{Instants, TimeLine};
 use crate::names::{Comm, Names};
 use crate::table::Line;
@@ -45,6 +46,8 @@ pub struct Report {
     pub time_line: Option<TimeLine>,
     /// The balance by bucket of the time line.
     pub buckets: Vec<Balance>,
+    /// What each disk did, if that was added up: at most as many as there are rows, and the rest as one.
+    pub devices: Option<DeviceSums>,
 }
 
 impl Report {
@@ -78,6 +81,7 @@ impl Report {
         }
         rows.iter_mut().for_each(|row| row.depth = 0);
         self.rows = rows;
+        self.devices.iter_mut().for_each(|devices| devices.disks.keep(top));
     }
 
     pub(crate) fn add_rest(&mut self, amounts: &Amounts, names: u64) {

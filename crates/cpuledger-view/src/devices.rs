@@ -1,17 +1,32 @@
-//! What each disk did in an interval, as `top --by device` has it.
+//! What each disk did, as `top --by device` and `report --by device` have it.
 
 use std::cmp::Reverse;
 
-use cpuledger_model::disk::{Disk, DiskTotals, Requests};
+use cpuledger_model::disk::{Disk, DiskTotals, Disks, Requests};
 use cpuledger_model::interval::Interval;
+use cpuledger_proc::escape::escaped;
 
 use crate::member::{Member, known};
 
-/// A disk, or all of them where an interval does not say which. What is not known of it is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Which disks a row is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// The disk with these numbers.
+    Disk(u32, u32),
+    /// All that have no row of their own.
+    Others,
+    /// All, where an interval does not say which.
+    #[default]
+    All,
+}
+
+/// A disk, or several. What is not known of it is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceRow {
-    /// The numbers of the device; `None`: all disks together.
-    pub numbers: Option<(u32, u32)>,
+    /// Which.
+    pub of: Of,
+    /// The name of a disk, as /proc/diskstats has it; empty: not known.
+    pub name: Vec<u8>,
     /// Reads, their bytes and their time in nanoseconds.
     pub reads: Figures,
     /// Writes, likewise.
@@ -48,7 +63,8 @@ impl From<Requests> for Figures {
 impl DeviceRow {
     fn of_disk(disk: &Disk) -> DeviceRow {
         DeviceRow {
-            numbers: Some((disk.major, disk.minor)),
+            of: disk.numbers.map_or(Of::Others, |(major, minor)| Of::Disk(major, minor)),
+            name: disk.name.clone(),
             reads: disk.all.reads.into(),
             writes: disk.all.writes.into(),
             discards: disk.all.discards.into(),
@@ -68,12 +84,26 @@ impl DeviceRow {
             ..DeviceRow::default()
         }
     }
+
+    /// What text calls it: a disk without a name by its numbers.
+    pub fn label(&self) -> String {
+        match self.of {
+            Of::Disk(major, minor) if self.name.is_empty() => format!("{major}:{minor}"),
+            Of::Disk(..) => escaped(&self.name),
+            Of::Others => "(other disks)".to_owned(),
+            Of::All => "(all disks)".to_owned(),
+        }
+    }
+
+    fn numbers(&self) -> Option<(u32, u32)> {
+        if let Of::Disk(major, minor) = self.of { Some((major, minor)) } else { None }
+    }
 }
 
 /// The keys of a row in JSON, but for its name.
 pub(crate) static DEVICE: [Member<DeviceRow>; 15] = [
-    Member { key: "major", value: |row| known(row.numbers.map(|(major, _)| major.into())) },
-    Member { key: "minor", value: |row| known(row.numbers.map(|(_, minor)| minor.into())) },
+    Member { key: "major", value: |row| known(row.numbers().map(|(major, _)| major.into())) },
+    Member { key: "minor", value: |row| known(row.numbers().map(|(_, minor)| minor.into())) },
     Member { key: "reads", value: |row| known(row.reads.count) },
     Member { key: "read_bytes", value: |row| known(row.reads.bytes) },
     Member { key: "read_ns", value: |row| known(row.reads.ns) },
@@ -95,15 +125,19 @@ pub fn rows(interval: &Interval) -> Option<Vec<DeviceRow>> {
         let totals = &interval.disk_totals;
         return (*totals != DiskTotals::default()).then(|| vec![DeviceRow::of_all(totals)]);
     };
-    let mut rows: Vec<DeviceRow> = disks.devices.iter().map(DeviceRow::of_disk).collect();
-    let bytes = |figures: Figures| figures.bytes.unwrap_or(0);
-    rows.sort_by_key(|row| (Reverse(bytes(row.reads).saturating_add(bytes(row.writes))), row.numbers));
-    Some(rows)
+    Some(rows_of(disks))
+}
+
+/// Each of these disks, the busiest by bytes first, and all others last.
+pub(crate) fn rows_of(disks: &Disks) -> Vec<DeviceRow> {
+    let mut disks: Vec<&Disk> = disks.devices.iter().collect();
+    disks.sort_by_key(|disk| (disk.numbers.is_none(), Reverse(disk.moved_bytes()), disk.numbers));
+    disks.into_iter().map(DeviceRow::of_disk).collect()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use cpuledger_model::disk::{DiskUse, Disks};
+    use cpuledger_model::disk::{DiskTimes, DiskUse};
     use cpuledger_model::make;
 
     use super::*;
@@ -112,24 +146,25 @@ pub(crate) mod tests {
         make!(Requests { count, bytes: count << 12, ns: count * 250_000 })
     }
 
-    /// Two disks; the second has read and written more, and some of it is in no row.
+    /// Three disks; the second has read and written more, and some of it is in no row. What the others are is not known.
     pub(crate) fn example() -> Interval {
         let quiet = make!(Disk {
-            major: 8,
-            minor: 0,
+            numbers: Some((8, 0)),
             all: make!(DiskUse { reads: requests(3) }),
             queue_ns: 50_000,
             device_ns: 700_000,
         });
         let busy = make!(Disk {
-            major: 259,
-            minor: 1,
+            numbers: Some((259, 1)),
+            name: b"nvme0n1".to_vec(),
             all: make!(DiskUse { reads: requests(1000), writes: requests(200), discards: requests(1) }),
             unattributed: make!(DiskUse { writes: requests(5) }),
             queue_ns: 250_000,
             device_ns: 300_000_000,
+            times: Some(Box::new(DiskTimes::default())),
         });
-        let disks = make!(Disks { devices: vec![quiet, busy] });
+        let others = make!(Disk { all: make!(DiskUse { reads: requests(2000) }), device_ns: 900_000 });
+        let disks = Disks::of([quiet, busy, others], DiskUse::default());
         make!(Interval { disk_totals: DiskTotals::of(&disks), disks: Some(disks) })
     }
 
@@ -137,14 +172,21 @@ pub(crate) mod tests {
     fn the_busiest_disk_is_first_and_what_is_not_divided_is_one_row() {
         let interval = example();
         let told = rows(&interval).expect("it is kept");
-        assert_eq!(told.iter().map(|row| row.numbers).collect::<Vec<_>>(), [Some((259, 1)), Some((8, 0))]);
+        let labels: Vec<String> = told.iter().map(DeviceRow::label).collect();
+        assert_eq!(labels, ["nvme0n1", "8:0", "(other disks)"], "others are last, however much they did");
         assert_eq!(told[0].unattributed_written_bytes, Some(5 << 12));
-        // As a frame has it.
+        // As a frame of an older version has it.
         let sums = make!(Interval { disks: None, ..interval });
         let told = rows(&sums).expect("it is kept");
-        let [all] = told[..] else { panic!("{told:?}") };
-        assert_eq!((all.numbers, all.reads.count, all.writes.bytes), (None, Some(1003), Some(200 << 12)));
+        let [all] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((all.of, all.reads.count, all.writes.bytes), (Of::All, Some(3003), Some(200 << 12)));
         assert_eq!((all.discards, all.queue_ns), (Figures::default(), None), "what is not known is absent");
         assert_eq!(rows(&Interval::default()), None);
+    }
+
+    #[test]
+    fn a_name_is_escaped() {
+        let row = DeviceRow { of: Of::Disk(7, 0), name: b"lo\x1b[31m\n".to_vec(), ..DeviceRow::default() };
+        assert!(!row.label().contains(char::is_control), "{:?}", row.label());
     }
 }

@@ -3,7 +3,7 @@
 pub mod balance;
 pub mod by;
 pub mod column;
-mod devices;
+pub(crate) mod devices;
 mod pairs;
 mod parts;
 

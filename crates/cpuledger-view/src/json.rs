@@ -1,6 +1,6 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
-use crate::devices::{self, DEVICE};
+use crate::devices::{self, DEVICE, DeviceRow, Of};
 use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
@@ -15,7 +15,6 @@ use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::Task;
 use cpuledger_model::waits::WaitTotals;
-use cpuledger_names::disks::Disks as DiskNames;
 use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
 use jiff::Timestamp;
@@ -115,31 +114,32 @@ pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
 }
 
 /// Appends what each disk did as one line, by the names that disks have.
-pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>, names: &DiskNames) {
+pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_head(line, DEVICES_SCHEMA, shown);
     append_member(line, "by", Value::Bytes(b"device"));
     append_key(line, "devices");
     match devices::rows(shown.interval) {
         Some(rows) => {
             line.push(b'[');
-            for row in rows {
-                line.push(b'{');
-                append_key(line, "name");
-                match row.numbers.and_then(|numbers| names.name(numbers)) {
-                    Some(name) => append_text(line, name),
-                    None => line.extend_from_slice(b"null"),
-                }
-                line.push(b',');
-                append_key(line, "is_sum");
-                line.extend_from_slice(if row.numbers.is_none() { b"true," } else { b"false," });
-                append_members(line, &DEVICE, &row);
-                close(line, b'}');
-            }
+            rows.iter().for_each(|row| append_device(line, row));
             close(line, b']');
         }
         None => line.extend_from_slice(b"null,"),
     }
     append_tail(line, shown.interval);
+}
+
+/// A disk, or several, as an object.
+pub(crate) fn append_device(line: &mut Vec<u8>, row: &DeviceRow) {
+    let name = if row.name.is_empty() { Value::Absent } else { Value::Bytes(&row.name) };
+    line.push(b'{');
+    append_member(line, "name", name);
+    for (key, of) in [("is_sum", Of::All), ("is_others", Of::Others)] {
+        append_key(line, key);
+        line.extend_from_slice(if row.of == of { b"true," } else { b"false," });
+    }
+    append_members(line, &DEVICE, row);
+    close(line, b'}');
 }
 
 /// The name of one of both: null is what is not known, and empty what has none. Cgroups that are not told apart have none either, and that is said.
@@ -285,8 +285,13 @@ fn append_disks(line: &mut Vec<u8>, disks: Option<&Disks>) {
     for disk in &disks.devices {
         line.push(b'{');
         append_members(line, &DISK, disk);
-        for (key, times) in DISK_TIMES.into_iter().zip([disk.read_times, disk.write_times]) {
+        let times = disk.times.as_ref().map_or([None; 2], |times| [Some(times.reads), Some(times.writes)]);
+        for (key, times) in DISK_TIMES.into_iter().zip(times) {
             append_key(line, key);
+            let Some(times) = times else {
+                line.extend_from_slice(b"null,");
+                continue;
+            };
             line.push(b'[');
             for count in times {
                 line.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());

@@ -89,9 +89,10 @@ fn ids(party: Party) -> CgroupIds {
 }
 
 /// What is told of a disk, but for how long its requests took.
-pub static DISK: [Member<Disk>; 13] = [
-    member("major", |disk| Value::Unsigned(disk.major.into())),
-    member("minor", |disk| Value::Unsigned(disk.minor.into())),
+pub static DISK: [Member<Disk>; 14] = [
+    member("name", |disk| if disk.name.is_empty() { Value::Absent } else { Value::Bytes(&disk.name) }),
+    member("major", |disk| known(disk.numbers.map(|(major, _)| major.into()))),
+    member("minor", |disk| known(disk.numbers.map(|(_, minor)| minor.into()))),
     member("reads", |disk| Value::Unsigned(disk.all.reads.count)),
     member("read_bytes", |disk| Value::Unsigned(disk.all.reads.bytes)),
     member("read_ns", |disk| Value::Unsigned(disk.all.reads.ns)),

@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::counters::Counters;
-use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
+use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks, tell_devices_apart};
 use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
-use cpuledger_load::not_run;
+use cpuledger_load::{LoopDevice, not_run};
 use cpuledger_model::disk::DiskUse;
 use cpuledger_model::make;
 
@@ -125,7 +125,7 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
     assert!(growth.disk_written_bytes < bytes + bytes / 10, "{growth:?}");
     let busiest = interval.disks.as_ref().expect("it is kept").devices.iter();
     let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
-    let of_times: u64 = disk.read_times.iter().sum();
+    let of_times: u64 = disk.times.as_ref().expect("the ledger knows them").reads.iter().sum();
     assert_eq!(of_times, disk.all.reads.count - disk.unattributed.reads.count);
     // It waits for each of them: the time of a request is about that for which it was blocked.
     let blocked_ns = row.usage.states.expect("the ledger knows them").blocked_ns;
@@ -194,7 +194,7 @@ fn devices_have_what_diskstats_has_root() {
         for (numbers, after) in &after {
             let mut grown = *after;
             grown.iter_mut().zip(before[numbers]).for_each(|(after, before)| *after -= before);
-            let told = disks.devices.iter().find(|disk| (disk.major, disk.minor) == *numbers);
+            let told = disks.devices.iter().find(|disk| disk.numbers == Some(*numbers));
             // Partitions, and what has no requests of its own such as device mapper, have none here.
             let Some(told) = told else { continue };
             let DiskUse { reads, writes, discards, .. } = told.all;
@@ -206,6 +206,56 @@ fn devices_have_what_diskstats_has_root() {
         return;
     }
     not_run("the disks of this machine never rested for an instant");
+}
+
+/// Accounts tell this many devices apart, in both intervals, as long as it lives.
+struct FewDevices;
+
+impl FewDevices {
+    fn of(most: u32) -> FewDevices {
+        tell_devices_apart(most);
+        FewDevices
+    }
+}
+
+impl Drop for FewDevices {
+    fn drop(&mut self) {
+        tell_devices_apart(512);
+    }
+}
+
+/// Where there is room for one device, all others are one, with all that they did.
+#[test]
+fn devices_without_room_are_one_and_nothing_is_lost_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let loops: Result<Vec<LoopDevice>, _> =
+        (0..3).map(|number| LoopDevice::new(&folder.path().join(number.to_string()))).collect();
+    let loops = match loops {
+        Ok(loops) => loops,
+        Err(error) => return not_run(&error.to_string()),
+    };
+    let _few = FewDevices::of(1);
+    let Some((mut ledger, mut interval)) = books() else { return };
+    close(&mut ledger, &mut interval);
+    for (reads, device) in (1..).map(|number| 20 * number).zip(&loops) {
+        let file = OpenOptions::new().read(true).custom_flags(libc_o_direct()).open(device.path());
+        let file = file.expect("root may");
+        let mut block = Aligned([0; BLOCK]);
+        for number in 0..reads {
+            file.read_exact_at(&mut block.0, number * BLOCK as u64).expect("it is there");
+        }
+    }
+    close(&mut ledger, &mut interval);
+    let disks = interval.disks.as_ref().expect("it is kept");
+    let (others, named) = disks.devices.split_last().expect("disks have read");
+    assert_eq!((others.numbers, named.len()), (None, 1), "{disks:?}");
+    // The files of the devices may be read, too.
+    let reads = disks.all().reads;
+    assert!(reads.count >= 20 + 40 + 60 && reads.bytes >= reads.count * 512, "{disks:?}");
+    assert!(others.all.reads.count >= 20 + 40 && others.device_ns > 0, "{disks:?}");
+    let totals = interval.disk_totals;
+    assert_eq!((totals.reads, totals.read_bytes), (Some(reads.count), Some(reads.bytes)));
 }
 
 /// A program that reads a file through io_uring. It is killed at the end.

@@ -22,6 +22,7 @@
 //! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
 //! - [`become_user`]: a thread that belongs to another user,
+//! - [`LoopDevice`]: a disk whose requests nobody else makes,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! `program` says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -45,6 +46,7 @@ mod held;
 mod hostile;
 mod kin;
 mod limits;
+mod loop_device;
 mod mixture;
 pub mod names;
 pub mod not_run;
@@ -72,6 +74,7 @@ pub use held::BpfHeld;
 pub use hostile::{Harm, Harmed, Hostile};
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
+pub use loop_device::LoopDevice;
 pub use mixture::{ForkingShells, Mixture, MixturePlan};
 pub use not_run::not_run;
 pub use pace::is_emulated;

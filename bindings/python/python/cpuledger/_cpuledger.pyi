@@ -139,7 +139,7 @@ class Interval:
         """Which cgroup made which wait; None: the account of pairs is not kept."""
     @property
     def disks(self) -> list[dict[str, Any]] | None:
-        """Requests of each disk, with times; None: the account of disks is not kept."""
+        """Requests of each disk, by name; None: the account of disks is not kept."""
     def to_json(self) -> str:
         """The interval as one line of JSON, schema cpuledger.interval/1."""
     def to_dict(self) -> dict[str, Any]:

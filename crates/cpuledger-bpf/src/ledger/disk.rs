@@ -3,11 +3,11 @@
 use std::fmt;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::pod_read_unaligned;
 use cpuledger_model::accounts::Account;
-use cpuledger_model::disk::{BUCKETS, Disk, DiskUse, Disks, Requests};
+use cpuledger_model::disk::{BUCKETS, Disk, DiskTimes, DiskUse, Disks, Requests};
 use cpuledger_model::make;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
@@ -28,10 +28,20 @@ const HOOKS: [&str; 4] = ["on_io_done", "on_complete", "on_issue", "on_io_start"
 
 const CONTROL: &str = ".data.disk";
 const USE_BYTES: usize = size_of::<abi::cpuledger_disk_use>();
+const DISK_BYTES: usize = size_of::<abi::cpuledger_disk>();
 const USES_BYTES: usize = USE_BYTES * abi::CPULEDGER_DISK_KINDS as usize;
 const _: () = assert!(
     abi::CPULEDGER_DISK_BUCKETS as usize == BUCKETS && 1 << (abi::CPULEDGER_DISK_FIRST_SHIFT + 1) == 2048
 );
+
+/// Devices that are told apart, in both intervals. Tests have fewer.
+static MOST_DEVICES: AtomicU32 = AtomicU32::new(abi::CPULEDGER_DISKS);
+
+/// Has accounts of disks that are attached from now on tell fewer devices apart. For tests.
+#[cfg(feature = "testing")]
+pub fn tell_devices_apart(most: u32) {
+    MOST_DEVICES.store(most, Ordering::Relaxed);
+}
 
 /// The attached hooks. They go with it.
 pub(super) struct DiskBook {
@@ -62,7 +72,12 @@ impl DiskBook {
     /// # Errors
     /// On kernels before 6.5, which do not tell what begins; and as [`super::Ledger::attach`].
     pub(super) fn attach(ledger: &Parts, (slots, cpus): (u32, u32), since: u64) -> Result<DiskBook, Error> {
-        let sizes = [("slot_disks", slots), ("disk_listed", 2 * slots), ("cpu_disks", cpus)];
+        let sizes = [
+            ("slot_disks", slots),
+            ("disk_listed", 2 * slots),
+            ("cpu_disks", cpus),
+            ("disks", MOST_DEVICES.load(Ordering::Relaxed)),
+        ];
         let object = parts::load_beside(ledger, &NEEDS, ("cpuledger_disk", OBJECT), &sizes)?;
         let map = |name| object::map(&object, name);
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to share the records of disks", &error);
@@ -135,7 +150,7 @@ impl DiskBook {
         let parity = (interval & 1) as usize;
         let forgotten =
             take(&self.control, 0, offset_of!(abi::cpuledger_disk_control, folded) + USES_BYTES * parity);
-        let mut devices = Vec::new();
+        let mut devices: Vec<Disk> = self.take_others(parity).into_iter().collect();
         // A key that is deleted ends the walk over the others.
         for bytes in self.devices.keys().collect::<Vec<_>>() {
             let key: abi::cpuledger_disk_key = pod_read_unaligned(&bytes);
@@ -143,26 +158,34 @@ impl DiskBook {
                 continue;
             }
             if let Some(record) = self.devices.lookup(&bytes, MapFlags::ANY).map_err(refused)? {
-                devices.push(disk(&key, &pod_read_unaligned(&record)));
+                let numbers = Some((key.major, key.first_minor));
+                devices.push(disk(numbers, &pod_read_unaligned(&record)));
             }
             self.devices.delete(&bytes).map_err(refused)?;
         }
-        devices.sort_unstable_by_key(|disk: &Disk| (disk.major, disk.minor));
-        Ok(make!(Disks { devices, forgotten }))
+        Ok(Disks::of(devices, forgotten))
+    }
+
+    /// Takes the record of the devices for which there was no room; `None`: there was room for all.
+    fn take_others(&self, parity: usize) -> Option<Disk> {
+        let offset = offset_of!(abi::cpuledger_disk_control, others) + DISK_BYTES * parity;
+        let words = (offset..offset + DISK_BYTES).step_by(size_of::<u64>());
+        let words: Vec<u64> = words.map(|at| take_word(self.control.word(0, at))).collect();
+        let others = disk(None, &pod_read_unaligned(bytemuck::cast_slice(&words)));
+        (others.all != DiskUse::default()).then_some(others)
     }
 }
 
-fn disk(key: &abi::cpuledger_disk_key, record: &abi::cpuledger_disk) -> Disk {
-    let [read_times, write_times] = record.buckets;
+/// `numbers`: as [`Disk::numbers`].
+fn disk(numbers: Option<(u32, u32)>, record: &abi::cpuledger_disk) -> Disk {
+    let [reads, writes] = record.buckets;
     make!(Disk {
-        major: key.major,
-        minor: key.first_minor,
+        numbers,
         all: uses(&record.all),
         unattributed: uses(&record.unattributed),
         queue_ns: record.queue_ns,
         device_ns: record.device_ns,
-        read_times,
-        write_times,
+        times: Some(Box::new(make!(DiskTimes { reads, writes }))),
     })
 }
 

@@ -53,6 +53,8 @@ use shared::{Shared, of_parity, take_word};
 use watch::Attached;
 
 pub use booked::{Booked, Rested};
+#[cfg(feature = "testing")]
+pub use disk::tell_devices_apart;
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
 pub use keep::lacks;
 pub use kept::{Memory, layout};

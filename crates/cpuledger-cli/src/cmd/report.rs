@@ -37,7 +37,7 @@ Examples:
   cpuledger report --since -1h --by unit                   the units of systemd in the last hour
   cpuledger report --columns self,usr,sys,rsspeak,read     other figures
   cpuledger report --by ancestor --format html --output report.html
-  cpuledger report --by device --since -1h                 what the disks read and wrote in the last hour
+  cpuledger report --by device --since -1h                 what each disk read and wrote in the last hour
   cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
   cpuledger report --fleet s3://fleet/books --by pod       the pods of all machines that export there, in the last 7 days
 
@@ -84,7 +84,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// What the rows are: command, user, cgroup, unit, container, pod, image, process or ancestor. With wait, as in wait,unit:
-    /// what they did off the CPU, and what waited most comes first. device: what all disks read and wrote, and how long that took
+    /// what they did off the CPU, and what waited most comes first. device: what each disk read and wrote, and how long that took
     #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(NAMES_OF_BY), hide_possible_values = true)]
     by: String,
     /// What is told of them, by headers of text or keys of JSON, separated by commas: self,%cap,usr,sys,rsspeak,read,write,vcsw,icsw
@@ -343,15 +343,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
-    let by = choose("--by", by, Dimension::ALL.into_iter().map(|by| (by.name(), by)))?;
+    let By { rows: by, is_of_waits, is_of_devices } = parse_by(by)?;
     let format = choose("--format", format, FORMATS.into_iter())?;
-    let (is_of_waits, columns) = (false, Vec::new());
-    let question =
-        Question { by, is_of_waits, is_of_devices: false, columns, top: 30, format, spans: vec![Span::ALL] };
+    let (columns, spans) = (Vec::new(), vec![Span::ALL]);
+    let question = Question { by, is_of_waits, is_of_devices, columns, top: 30, format, spans };
     let mut recording = recording::open(path)?;
     let mut part = || Part::read(path, &mut recording, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
-    if format != Format::Html {
+    if format != Format::Html && !is_of_devices {
         bytes.extend(render_comparison(&question, &part()?, &part()?));
     }
     Ok(bytes)
@@ -388,6 +387,9 @@ impl Part {
         }
         if question.tells(Needs::Counters) {
             empty = empty.with_counters();
+        }
+        if question.is_of_devices {
+            empty = empty.with_devices();
         }
         if question.format == Format::Html
             && let Some((since_ns, until_ns)) = recording.realtime_of(&places)
@@ -503,7 +505,9 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
     match question.format {
         Format::Text if question.is_of_devices => view::devices::append_text(&mut text, &document),
         Format::Json if question.is_of_devices => view::devices::append_json(&mut bytes, &document),
-        Format::Csv(_) if question.is_of_devices => view::devices::append_csv(&mut bytes, &document),
+        Format::Csv(cells) if question.is_of_devices => {
+            view::devices::append_csv(&mut bytes, &document, cells);
+        }
         Format::Text => view::text::append_report(&mut text, &document),
         Format::Json => view::json::append_report(&mut bytes, &document),
         Format::Csv(cells) => view::csv::append_report(&mut bytes, &document, cells),

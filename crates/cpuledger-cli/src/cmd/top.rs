@@ -316,7 +316,6 @@ impl Printer<'_> {
         self.around.begin(interval.processes.len() + interval.tasks.len());
         self.look_up_names(interval);
         self.look_up_for_filter(interval);
-        self.look_up_disks(interval);
         let named = self.namer.named();
         let filter = Filter { query: &self.options.query, around: &self.around, named: &named };
         self.selection.select(self.options, interval, &filter);
@@ -331,7 +330,7 @@ impl Printer<'_> {
         let (keys, host) = (self.options.json_keys, self.host.as_deref());
         shown.beside = Beside { keys, realtime_ns: self.realtime_ns, host, users };
         if self.options.by.has_devices {
-            json::append_devices(&mut self.buffer, &shown, &self.around.disks);
+            json::append_devices(&mut self.buffer, &shown);
         } else if let Some(by) = self.options.by.pairs() {
             json::append_pairs(&mut self.buffer, &shown, by);
         } else if let Some((by, groups)) = self.options.by.group.zip(groups) {
@@ -363,14 +362,6 @@ impl Printer<'_> {
             let living = interval.processes.iter().chain(&interval.tasks).map(|row| row.task.euid);
             let dead = interval.exited.iter().flatten().filter_map(|exited| exited.exit.euid);
             living.chain(dead).for_each(|euid| self.around.users.learn(euid));
-        }
-    }
-
-    /// Looks up what disks of this machine are called, where that is shown.
-    fn look_up_disks(&mut self, interval: &Interval) {
-        if self.options.by.has_devices && self.reads_files {
-            let devices = interval.disks.iter().flat_map(|disks| &disks.devices);
-            self.around.disks.look_up(devices.map(|disk| (disk.major, disk.minor)));
         }
     }
 

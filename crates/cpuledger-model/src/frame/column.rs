@@ -261,6 +261,16 @@ macro_rules! with_figures {
         182 BY_CGROUP_ID "by_cgroup_id" Unsigned Last "Cgroup of the task that had the CPU. Absent without `cause`: any other cgroup. So is `cgroup_id` of those that waited.";
         183 BY_CGROUP_V1_CPU_ID "by_cgroup_v1_cpu_id" Unsigned Last "Likewise, in the hierarchy of the cpu controller.";
         184 PAIR_WAITED_NS "pair_waited_ns" Unsigned Sum "For how long tasks of the one waited because of the other, summed.";
+        185 KNOWS_DISKS "knows_disks" Unsigned Both "1: it is known what each disk did, and `disks` has it.";
+        186 DISK_MAJOR "disk_major" Unsigned Last "Number of the disk, as /proc/diskstats begins with. Absent: all other disks.";
+        187 DISK_MINOR "disk_minor" Unsigned Last "Likewise, the second.";
+        188 DISK_NAME "disk_name" Text Last "Name of the disk, as /proc/diskstats has it.";
+        189 DISK_PART "disk_part" Unsigned Last "Absent: the row is of all that the disk did. 1: of the part in no row of processes. 2: of tasks that have died or lost their slot, on any disk.";
+        190 ENDED_DISCARDS "ended_discards" Unsigned Sum "Discards that the disk has ended.";
+        191 ENDED_DISCARDED_BYTES "ended_discarded_bytes" Unsigned Sum "Bytes of these.";
+        192 ENDED_DISCARD_NS "ended_discard_ns" Unsigned Sum "Time of these from the call to the end, summed.";
+        193 QUEUE_NS "queue_ns" Unsigned Sum "Of the time of requests: before the disk had them.";
+        194 DEVICE_NS "device_ns" Unsigned Sum "Of the time of requests: from then to the end.";
         151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
         152 CONTAINER_ID "container_id" Text Last "Id of that container.";
         153 IMAGE "image" Text Last "The image that the container was made of.";

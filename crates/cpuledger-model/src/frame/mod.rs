@@ -30,6 +30,7 @@ mod bounds;
 mod chain;
 mod column;
 mod decode;
+mod disks;
 mod encode;
 mod error;
 mod layout;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::disk::Disks;
 use crate::frame::column::{Column, Kind};
+use crate::frame::disks;
 use crate::frame::names::Names;
 use crate::frame::pairs;
 use crate::frame::table::{ABSENT, Table};
@@ -35,11 +37,13 @@ pub enum Section {
     Ancestors = 10,
     /// How long one cgroup, or a cause that is none, made another one wait for a CPU.
     Pairs = 11,
+    /// What a disk did.
+    Disks = 12,
 }
 
 impl Section {
     /// Every section that has rows.
-    pub const ALL: [Section; 11] = [
+    pub const ALL: [Section; 12] = [
         Section::Interval,
         Section::Cpus,
         Section::Processes,
@@ -51,6 +55,7 @@ impl Section {
         Section::Cgroups,
         Section::Ancestors,
         Section::Pairs,
+        Section::Disks,
     ];
 
     /// Its number in the bytes.
@@ -157,6 +162,19 @@ impl Frame {
     /// Puts which cgroup made which wait in the place of these rows.
     pub fn set_pairs(&mut self, pairs: &WaitPairs) {
         pairs::write(self.table_mut(Section::Pairs), pairs);
+    }
+
+    /// What the rows of [`Frame::disks`] are made of, beside [`Column::KNOWS_DISKS`] of the interval.
+    pub const DISK_COLUMNS: &'static [Column] = &disks::COLUMNS;
+
+    /// What each disk did, as its rows tell: without how many requests took how long.
+    pub fn disks(&self) -> Disks {
+        disks::read(self.table(Section::Disks), &self.names)
+    }
+
+    /// Puts what each disk did in the place of these rows.
+    pub fn set_disks(&mut self, disks: &Disks) {
+        disks::write(&mut self.tables[Section::Disks.place()], &mut self.names, disks);
     }
 
     /// The length of the interval by CLOCK_MONOTONIC, where both ends are known.

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use crate::frame::{Column, Frame, NewColumn, Section};
 
 use crate::counters::Counters;
+use crate::disk::DiskTotals;
 use crate::field::{FIELDS, Field, FieldSet};
 use crate::field_table;
 use crate::field_table::gauges_and_counters;
@@ -60,6 +61,10 @@ pub(super) trait Members: Sized {
 macro_rules! members {
     ($type:ty { $($column:ident $($member:ident).+;)* }) => {
         impl $type {
+            /// The columns of its members.
+            #[allow(dead_code)] // only some are read one by one
+            pub(super) const COLUMNS: &'static [Column] = &[$(Column::$column),*];
+
             /// Checks that the values of all rows are those of its members.
             #[allow(dead_code)] // what has no numbers that may be too large is not checked
             pub(super) fn check(frame: &Frame, section: Section) -> Result<(), FrameError> {
@@ -216,14 +221,6 @@ members! {
         WAITED_FOR_INTERRUPTS_NS waits.interrupts_ns;
         WAITED_STOLEN_NS waits.stolen_ns;
         UNATTRIBUTED_WAITED_NS waits.unattributed_suffered_ns;
-        ENDED_READS disk_totals.reads;
-        ENDED_READ_BYTES disk_totals.read_bytes;
-        ENDED_READ_NS disk_totals.read_ns;
-        ENDED_WRITES disk_totals.writes;
-        ENDED_WRITTEN_BYTES disk_totals.written_bytes;
-        ENDED_WRITE_NS disk_totals.write_ns;
-        UNATTRIBUTED_READ_BYTES disk_totals.unattributed_read_bytes;
-        UNATTRIBUTED_WRITTEN_BYTES disk_totals.unattributed_written_bytes;
         SENT_BYTES network.sent_bytes;
         RECEIVED_BYTES network.received_bytes;
         UNATTRIBUTED_SENT_BYTES network.unattributed_sent_bytes;
@@ -231,6 +228,19 @@ members! {
         READ_BEGIN_NS read_begin_ns;
         READ_BEGIN_BOOTTIME_NS read_begin;
         READ_END_NS read_end_ns;
+    }
+}
+
+members! {
+    DiskTotals {
+        ENDED_READS reads;
+        ENDED_READ_BYTES read_bytes;
+        ENDED_READ_NS read_ns;
+        ENDED_WRITES writes;
+        ENDED_WRITTEN_BYTES written_bytes;
+        ENDED_WRITE_NS write_ns;
+        UNATTRIBUTED_READ_BYTES unattributed_read_bytes;
+        UNATTRIBUTED_WRITTEN_BYTES unattributed_written_bytes;
     }
 }
 

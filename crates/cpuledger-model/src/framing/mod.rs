@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::frame::{Column, Frame, Section};
 
 use crate::boottime::Boottime;
+use crate::disk::DiskTotals;
 use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Renumbered, Row, Usage};
 use crate::snapshot::Snapshot;
@@ -90,9 +91,11 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
         (Column::KNOWS_EXITS, Some(interval.exited.is_some().into())),
         (Column::KNOWS_BLOCKED, Some(interval.blocked.is_some().into())),
         (Column::KNOWS_PAIRS, interval.pairs.as_ref().map(|_| 1)),
+        (Column::KNOWS_DISKS, interval.disks.as_ref().map(|_| 1)),
     ] {
         frame.set_figure(column, value);
     }
+    DiskTotals::write(frame, one, [Some(&interval.disk_totals)].into_iter());
     write_rows(frame, Section::Processes, &interval.processes);
     write_rows(frame, Section::Tasks, &interval.tasks);
     let exited = interval.exited.as_deref().unwrap_or_default();
@@ -113,6 +116,20 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     if let Some(pairs) = &interval.pairs {
         frame.set_pairs(pairs);
     }
+    if let Some(disks) = &interval.disks {
+        frame.set_disks(disks);
+    }
+}
+
+/// The figures of an interval that [`disk_totals`] are made of.
+pub const DISK_TOTALS: &[Column] = DiskTotals::COLUMNS;
+
+/// What all disks did, as a frame tells it.
+pub fn disk_totals(frame: &Frame) -> DiskTotals {
+    let mut totals = DiskTotals::default();
+    // Any number is one of these.
+    _ = totals.read(frame, Section::Interval, 0);
+    totals
 }
 
 /// Puts what a frame says beside rows, for a listing: an interval of no length.
@@ -215,6 +232,8 @@ fn read_totals(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError>
         exited: is_true(Column::KNOWS_EXITS).then(Vec::new),
         blocked: is_true(Column::KNOWS_BLOCKED).then(Vec::new),
         pairs: is_true(Column::KNOWS_PAIRS).then(|| frame.pairs()),
+        disk_totals: disk_totals(frame),
+        disks: is_true(Column::KNOWS_DISKS).then(|| frame.disks()),
         ..Interval::default()
     });
     for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {

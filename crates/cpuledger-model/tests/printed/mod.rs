@@ -45,6 +45,8 @@ fn name(section: Section) -> &'static str {
         Section::Renumbered => "renumbered",
         Section::Cgroups => "cgroups",
         Section::Ancestors => "ancestors",
+        Section::Pairs => "pairs",
+        Section::Disks => "disks",
         _ => unreachable!("the vectors know every section"),
     }
 }

@@ -45,18 +45,15 @@ impl Writer {
         }
         self.end_line(text, page);
         for row in &rows {
-            match row.numbers {
-                None => self.device_name("(all disks)"),
-                Some(numbers @ (major, minor)) => match page.around.disks.name(numbers) {
-                    Some(name) => self.device_name(name),
-                    None => self.device_name(&format!("{major}:{minor}")),
-                },
-            }
+            self.device_name(&row.label());
             self.append_figures(text, row, page);
         }
-        self.append_unattributed(text, &interval.disk_totals, page);
+        if let Some(words) = unattributed_words(&interval.disk_totals) {
+            self.say(&words);
+            self.end_lines(text, page);
+        }
         if interval.disks.is_none() {
-            self.say("The service and recordings have the sum of all disks: `top --source ledger` shows each disk of this machine");
+            self.say("An older service or recording has the sum of all disks alone");
             self.end_lines(text, page);
         }
     }
@@ -80,21 +77,6 @@ impl Writer {
         self.end_line(text, page);
     }
 
-    /// What of it is in no row of a process, if there is any.
-    fn append_unattributed(&mut self, text: &mut Vec<u8>, totals: &DiskTotals, page: &Page<'_>) {
-        let bytes = [totals.unattributed_read_bytes, totals.unattributed_written_bytes];
-        let [read, written] = bytes.map(Option::unwrap_or_default);
-        if read == 0 && written == 0 {
-            return;
-        }
-        self.say("In no row of a process: ");
-        append_size(&mut self.line, read);
-        self.say(" read, ");
-        append_size(&mut self.line, written);
-        self.say(" written");
-        self.end_lines(text, page);
-    }
-
     fn device_name(&mut self, name: &str) {
         self.cell.extend_from_slice(name.as_bytes());
         layout::cut(&mut self.cell, NAME_WIDTH);
@@ -109,4 +91,37 @@ impl Writer {
 
 fn append_milliseconds(cell: &mut Vec<u8>, ns: u64) {
     append_decimals(cell, ns / 100_000, 1);
+}
+
+/// What says how much is in no row of a process; `None`: nothing is.
+pub(crate) fn unattributed_words(totals: &DiskTotals) -> Option<String> {
+    let bytes = [totals.unattributed_read_bytes, totals.unattributed_written_bytes];
+    let [read, written] = bytes.map(Option::unwrap_or_default);
+    if read == 0 && written == 0 {
+        return None;
+    }
+    let mut words = b"In no row of a process: ".to_vec();
+    append_size(&mut words, read);
+    words.extend_from_slice(b" read, ");
+    append_size(&mut words, written);
+    words.extend_from_slice(b" written");
+    Some(String::from_utf8_lossy(&words).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger_model::make;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_of_no_bytes() {
+        let totals = make!(DiskTotals { unattributed_read_bytes: Some(3 << 10), reads: Some(1) });
+        assert_eq!(
+            unattributed_words(&totals).as_deref(),
+            Some("In no row of a process: 3.0K read, 0B written")
+        );
+        let nothing = make!(DiskTotals { unattributed_read_bytes: Some(0), ..totals });
+        assert_eq!(unattributed_words(&nothing), None);
+    }
 }

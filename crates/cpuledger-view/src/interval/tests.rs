@@ -9,7 +9,6 @@ use cpuledger_model::interval::{Exited, Unattributed, Usage};
 use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
-use cpuledger_names::disks::Disks;
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut cell = Vec::new();
@@ -148,8 +147,7 @@ web.service made backup.service wait 5.0 ms
 #[test]
 fn what_each_disk_did_is_a_table() {
     let page_of = |interval: &Interval| {
-        let names = [((259, 1), "nvme0n1".to_owned())];
-        let around = Surroundings { disks: Disks::of(names.into_iter().collect()), ..Surroundings::now() };
+        let around = Surroundings::now();
         let page = Page {
             time_of_day: "12:00:01",
             load: None,
@@ -175,6 +173,7 @@ fn what_each_disk_did_is_a_table() {
 DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
 nvme0n1              1000    3.9M      250.0      200  800.0K       50.0        0.2      300.0
 8:0                     3   12.0K        0.7        0      0B        0.0        0.0        0.7
+(other disks)        2000    7.8M      500.0        0      0B        0.0        0.0        0.9
 In no row of a process: 0B read, 20.0K written
 "
     );
@@ -183,9 +182,9 @@ In no row of a process: 0B read, 20.0K written
         page_of(&sums),
         "\
 DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
-(all disks)          1003    3.9M      250.7      200  800.0K       50.0          -          -
+(all disks)          3003   11.7M      750.7      200  800.0K       50.0          -          -
 In no row of a process: 0B read, 20.0K written
-The service and recordings have the sum of all disks: `top --source ledger` shows each disk of this machine
+An older service or recording has the sum of all disks alone
 "
     );
     let quiet = make!(Interval { disks: Some(cpuledger_model::disk::Disks::default()) });

@@ -1,4 +1,4 @@
-use cpuledger_model::disk::Disk;
+use cpuledger_model::disk::{Disk, DiskUse};
 
 use super::*;
 use crate::key::MoreKeys;
@@ -73,7 +73,7 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
         hidden_cpu_ns: Some(5),
         waits: WaitTotals::NOTHING,
         pairs: Some(crate::pairs::tests::example().0),
-        disks: Some(make!(Disks { devices: vec![Disk::default()] })),
+        disks: Some(Disks::of([make!(Disk { times: Some(Box::default()) })], DiskUse::default())),
         processes: vec![Row::default()],
         tasks: vec![Row::default()],
         exited: Some(vec![exited(id, 1)]),
@@ -127,10 +127,9 @@ fn printed_pairs() -> serde_json::Value {
 /// What each disk did; then, of an interval that has the sum alone.
 fn printed_devices() -> [serde_json::Value; 2] {
     let interval = crate::devices::tests::example();
-    let names = DiskNames::of([((259, 1), "nvme0n1".to_owned())].into_iter().collect());
     let print = |interval: &Interval| -> serde_json::Value {
         let mut line = Vec::new();
-        append_devices(&mut line, &Shown::without_rows(interval), &names);
+        append_devices(&mut line, &Shown::without_rows(interval));
         serde_json::from_slice(&line).expect("valid JSON")
     };
     let each = print(&interval);
@@ -143,17 +142,19 @@ fn printed_devices() -> [serde_json::Value; 2] {
 fn disks_have_their_names_and_a_sum_says_that_it_is_one() {
     let [each, sum] = printed_devices();
     assert_eq!((&each["schema"], &each["by"]), (&DEVICES_SCHEMA.into(), &"device".into()));
-    let (disk, other) = (&each["devices"][0], &each["devices"][1]);
+    let (disk, other, rest) = (&each["devices"][0], &each["devices"][1], &each["devices"][2]);
     assert_eq!(
         (&disk["name"], &disk["major"], &disk["reads"]),
         (&"nvme0n1".into(), &259.into(), &1000.into())
     );
     assert_eq!((&other["name"], &other["is_sum"]), (&serde_json::Value::Null, &false.into()));
+    assert_eq!((&other["is_others"], &other["major"]), (&false.into(), &8.into()));
+    assert_eq!((&rest["is_others"], &rest["major"]), (&true.into(), &serde_json::Value::Null));
     let all = &sum["devices"][0];
     assert_eq!((&all["name"], &all["is_sum"]), (&serde_json::Value::Null, &true.into()));
     assert_eq!(
         (&all["major"], &all["queue_ns"], &all["reads"]),
-        (&serde_json::Value::Null, &serde_json::Value::Null, &1003.into())
+        (&serde_json::Value::Null, &serde_json::Value::Null, &3003.into())
     );
 }
 

@@ -1,24 +1,24 @@
-//! What disks did in a span, as text, JSON and CSV. Recordings have the sum of all disks, and so have these.
+//! What disks did in a span, as text, JSON and CSV.
 
 use cpuledger_model::field::Value;
+use cpuledger_proc::escape::escaped;
 
 use super::document::Document;
 use super::json::{append_head, append_missing, end};
 use super::text::{append_head as append_text_head, seconds, size};
-use crate::csv::append_record;
-use crate::devices::{DEVICE, DeviceRow};
-use crate::json::{append_key, append_member, append_members, close};
+use crate::csv::{Cells, append_record};
+use crate::devices::{DEVICE, DeviceRow, Of, rows_of};
+use crate::interval::devices::unattributed_words;
+use crate::json::{append_device, append_key, append_member, close};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.devices_report/1";
 
-/// What is said of a recording that has the sum alone.
-const SUM: &str = "a recording has the sum of all disks; `cpuledger top --by device --source ledger` shows each disk of this machine";
-
-/// The rows; `None`: no interval has an account of disks.
-fn rows(document: &Document<'_>) -> Option<Vec<DeviceRow>> {
-    let totals = document.report.balance.disks.totals()?;
-    Some(vec![DeviceRow::of_all(&totals)])
+/// Each disk, the busiest by bytes first, then all others, then what is not divided by disk.
+fn rows(document: &Document<'_>) -> Vec<DeviceRow> {
+    let Some(devices) = &document.report.devices else { return Vec::new() };
+    let undivided = devices.undivided.totals().map(|totals| DeviceRow::of_all(&totals));
+    rows_of(&devices.disks).into_iter().chain(undivided).collect()
 }
 
 /// Appends the report as text.
@@ -29,29 +29,34 @@ pub fn append_text(text: &mut String, document: &Document<'_>) {
     if without > 0 {
         text.push_str(&format!("note: {without} of these intervals have no account of disks\n"));
     }
-    text.push_str(&format!("note: {SUM}\n\n"));
-    let line = |cells: [String; 6], name: &str| {
-        let [reads, read, read_time, writes, written, write_time] = cells;
-        format!("{reads:>10} {read:>8} {read_time:>12} {writes:>10} {written:>8} {write_time:>12}  {name}\n")
+    let undivided = document.report.devices.as_ref().map_or(0, |devices| devices.undivided.intervals);
+    if undivided > 0 {
+        text.push_str(&format!(
+            "note: {undivided} of these intervals have the sum of all disks alone: it is the row (all disks)\n"
+        ));
+    }
+    text.push('\n');
+    let line = |cells: [String; 8], name: &str| {
+        let [reads, read, read_time, writes, written, write_time, queue, disk] = cells;
+        format!(
+            "{reads:>10} {read:>8} {read_time:>12} {writes:>10} {written:>8} {write_time:>12} {queue:>12} {disk:>12}  {name}\n"
+        )
     };
-    let headers = ["READS", "READ", "READ TIME", "WRITES", "WRITTEN", "WRITE TIME"].map(str::to_owned);
-    text.push_str(&line(headers, "DEVICE"));
-    for row in rows(document).into_iter().flatten() {
-        let cell = |value: Option<u64>, words: fn(u64) -> String| value.map_or_else(|| "-".to_owned(), words);
-        let [reads, writes] = [row.reads, row.writes].map(|of| {
+    let headers =
+        ["READS", "READ", "READ TIME", "WRITES", "WRITTEN", "WRITE TIME", "QUEUE TIME", "DISK TIME"];
+    text.push_str(&line(headers.map(str::to_owned), "DEVICE"));
+    let cell = |value: Option<u64>, words: fn(u64) -> String| value.map_or_else(|| "-".to_owned(), words);
+    for row in rows(document) {
+        let [[reads, read, read_time], [writes, written, write_time]] = [row.reads, row.writes].map(|of| {
             [cell(of.count, |count| count.to_string()), cell(of.bytes, size), cell(of.ns, seconds)]
         });
-        let [[reads, read, read_time], [writes, written, write_time]] = [reads, writes];
-        text.push_str(&line([reads, read, read_time, writes, written, write_time], "(all disks)"));
-        let unattributed = [row.unattributed_read_bytes, row.unattributed_written_bytes];
-        let [read, written] = unattributed.map(|bytes| cell(bytes, size));
-        if unattributed.iter().any(|bytes| bytes.is_some_and(|bytes| bytes > 0)) {
-            let none = String::new;
-            text.push_str(&line(
-                [none(), read, none(), none(), written, none()],
-                "of these, in no row of a process",
-            ));
-        }
+        let [queue, disk] = [row.queue_ns, row.device_ns].map(|ns| cell(ns, seconds));
+        let cells = [reads, read, read_time, writes, written, write_time, queue, disk];
+        text.push_str(&line(cells, &row.label()));
+    }
+    if let Some(words) = balance.disks.totals().as_ref().and_then(unattributed_words) {
+        text.push_str(&words);
+        text.push('\n');
     }
 }
 
@@ -61,31 +66,33 @@ pub fn append_json(line: &mut Vec<u8>, document: &Document<'_>) {
     append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
     append_head(line, document, "device");
     append_member(line, "disk_intervals", Value::Unsigned(document.report.balance.disks.intervals));
+    let intervals = document.report.devices.as_ref().map_or(0, |devices| devices.intervals);
+    append_member(line, "device_intervals", Value::Unsigned(intervals));
     append_key(line, "rows");
     line.push(b'[');
-    for row in rows(document).into_iter().flatten() {
-        line.push(b'{');
-        append_member(line, "name", Value::Absent);
-        append_key(line, "is_sum");
-        line.extend_from_slice(b"true,");
-        append_members(line, &DEVICE, &row);
-        close(line, b'}');
-    }
+    rows(document).iter().for_each(|row| append_device(line, row));
     close(line, b']');
     append_missing(line, document);
     end(line);
 }
 
 /// Appends a header and a record for each row.
-pub fn append_csv(text: &mut Vec<u8>, document: &Document<'_>) {
+pub fn append_csv(text: &mut Vec<u8>, document: &Document<'_>, cells: Cells) {
     let keys = DEVICE.iter().map(|member| member.key);
     append_record(text, ["kind", "name"].into_iter().chain(keys).map(|name| name.into()));
-    for row in rows(document).into_iter().flatten() {
+    for row in rows(document) {
+        let kind = match row.of {
+            Of::Disk(..) => "device",
+            Of::Others => "other",
+            Of::All => "sum",
+        };
+        let mut name = Vec::new();
+        cells.append(&mut name, escaped(&row.name).as_bytes());
         let number = |value| match value {
             Value::Unsigned(number) => number.to_string().into_bytes(),
             _ => Vec::new(),
         };
         let numbers = DEVICE.iter().map(|member| number((member.value)(&row)));
-        append_record(text, [b"sum".to_vec(), Vec::new()].into_iter().chain(numbers));
+        append_record(text, [kind.into(), name].into_iter().chain(numbers));
     }
 }

@@ -160,7 +160,7 @@ fn sums(section: Section, column: Column) -> Sums {
 }
 
 /// Figures of an interval that say nothing of the next.
-const ANEW: [Column; 34] = [
+const ANEW: [Column; 39] = [
     Column::SELF_NS,
     Column::EXITED_THREADS_NS,
     Column::EXITED_CHILDREN_NS,
@@ -195,6 +195,11 @@ const ANEW: [Column; 34] = [
     Column::WAITED_FOR_INTERRUPTS_NS,
     Column::WAITED_STOLEN_NS,
     Column::UNATTRIBUTED_WAITED_NS,
+    Column::ENDED_DISCARDS,
+    Column::ENDED_DISCARDED_BYTES,
+    Column::ENDED_DISCARD_NS,
+    Column::QUEUE_NS,
+    Column::DEVICE_NS,
 ];
 
 /// Columns that tasks do not have, so that what their process has says nothing.

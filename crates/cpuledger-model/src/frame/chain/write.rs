@@ -205,11 +205,16 @@ fn write_places(rows: &Rows, parts: &mut Parts, dense: &mut Vec<u8>) -> Vec<u8> 
     vec![PLACES as u8]
 }
 
-/// What says which task or cgroup a row is of; of others, the number of the row.
+/// What says which task, cgroup or disk a row is of; of others, the number of the row.
 fn key(frame: &Frame, section: Section, row: usize) -> (u64, u64) {
     let table = frame.table(section);
     if section == Section::Cgroups {
         return (table.raw(Column::CGROUP_ID, row), table.raw(Column::CGROUP_V1_CPU_ID, row));
+    }
+    if section == Section::Disks {
+        let [major, minor, part] =
+            [Column::DISK_MAJOR, Column::DISK_MINOR, Column::DISK_PART].map(|column| table.raw(column, row));
+        return (major.rotate_left(32) ^ minor, part);
     }
     match table.raw(Column::TID, row) {
         ABSENT => (row as u64, ABSENT),

@@ -9,6 +9,7 @@ mod states;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::disk::MOST_DISKS;
 use crate::frame::column::Column;
 use crate::frame::error::{Error, ErrorKind};
 use crate::frame::sections::{Frame, Section};
@@ -36,7 +37,8 @@ impl Frame {
             out: Frame::new(),
         };
         merge.whole()?;
-        merge.out.names = merge.texts.to;
+        merge.out.names = std::mem::take(&mut merge.texts.to);
+        merge.disks();
         merge.out.check_figures()?;
         Ok(merge.out)
     }
@@ -315,6 +317,15 @@ impl<'a> Merge<'a> {
         if self.out.figure(Column::KNOWS_PAIRS) == Some(1) {
             let [earlier, later] = self.frames.map(Frame::pairs);
             self.out.set_pairs(&earlier.and(&later));
+        }
+    }
+
+    /// The sum of both, if both know it, with texts of its own.
+    fn disks(&mut self) {
+        if self.out.figure(Column::KNOWS_DISKS) == Some(1) {
+            let [mut both, later] = self.frames.map(Frame::disks);
+            both.add(&later, MOST_DISKS);
+            self.out.set_disks(&both);
         }
     }
 

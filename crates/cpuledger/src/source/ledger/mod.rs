@@ -39,6 +39,7 @@ mod accounts;
 mod along;
 mod blocked;
 mod detail;
+mod disk_names;
 mod ends;
 mod hidden;
 mod kept;
@@ -73,6 +74,8 @@ use rows::RowBuilder;
 use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
+#[cfg(feature = "testing")]
+pub use kernel::tell_devices_apart;
 pub use kernel::{Lost, Watch, lacks};
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};

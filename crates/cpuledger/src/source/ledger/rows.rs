@@ -32,6 +32,7 @@ use crate::source::records::counters_of;
 
 use super::accounts::{Account, Accounts, OffCpu, TaskDivision};
 use super::detail::Detail;
+use super::disk_names::DiskNames;
 use super::ends::Ends;
 use super::hidden::Hidden;
 use super::options::Wanted;
@@ -79,6 +80,7 @@ pub(super) struct RowBuilder {
     /// What the kernel keeps from the hooks.
     hidden: Hidden,
     io: IoAccess,
+    disk_names: DiskNames,
     /// When the ledger was attached, CLOCK_MONOTONIC.
     attached_ns: u64,
     /// How long the machine was suspended, when the last interval was closed.
@@ -132,6 +134,7 @@ impl RowBuilder {
             procfs: None,
             hidden,
             io: IoAccess::of_caller(),
+            disk_names: DiskNames::default(),
             attached_ns,
             suspended_ns,
         }
@@ -174,6 +177,7 @@ impl RowBuilder {
             disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
             disks: closed.booked.disks().cloned(),
         }));
+        into.disks.iter_mut().for_each(|disks| self.disk_names.tell(disks));
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.
