@@ -571,6 +571,7 @@ struct cpuledger_disk_use {
 	u64 requests;
 	u64 bytes;
 	u64 ns; /* from the call of the task to the end, summed */
+	u64 blocked_ns; /* for how long the task was blocked until the end of each, without what it was for others before */
 };
 
 /* What the requests of a task did: at the index of its slot in an array of its own, which is there while the account is kept. */
@@ -578,7 +579,8 @@ struct cpuledger_slot_disk {
 	struct cpuledger_disk_use used[2][CPULEDGER_DISK_KINDS]; /* by parity of the interval */
 	u64 owner[2];						  /* as in cpuledger_slot_network */
 	u64 mark[2];						  /* number of the last interval that lists it; 0: none yet */
-	u64 reserved[2];
+	u64 blocked_until_ns;					  /* CLOCK_MONOTONIC: what it was blocked for before that is booked */
+	u64 reserved[3];
 } __attribute__((aligned(64)));
 
 /* Which task a request is of. */
@@ -676,12 +678,12 @@ CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_off, 128);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_network, 320);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_network, 576);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot_disk, 192);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_disk, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk_request, 32);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk_key, 16);
-CPULEDGER_ASSERT_SIZE(cpuledger_disk, 672);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk, 720);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_disk, 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 1520);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 1664);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_blame, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_blame, 256);

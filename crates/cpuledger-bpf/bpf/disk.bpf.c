@@ -10,6 +10,7 @@
  * Writes of the page cache begin in a kernel thread, which writes back for all.
  */
 #include "account.bpf.h"
+#include "cut.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";
@@ -99,6 +100,8 @@ static __always_inline void add(struct cpuledger_disk_use *use, const struct cpu
 		__sync_fetch_and_add(&use->bytes, more->bytes);
 	if (more->ns)
 		__sync_fetch_and_add(&use->ns, more->ns);
+	if (more->blocked_ns)
+		__sync_fetch_and_add(&use->blocked_ns, more->blocked_ns);
 }
 
 /* Puts a slot on the list of an interval, once. Interrupts may do so at any time. */
@@ -131,9 +134,32 @@ static __noinline int take_over(struct cpuledger_slot_disk *of_slot, u64 owner, 
 	return 0;
 }
 
+/*
+ * A part of a request has come, and its task is blocked for I/O: since it left the CPU, since the last part that came, or since the interval began. The
+ * kernel wakes the task after this.
+ */
+static __always_inline u64 blocked_until_now(struct cpuledger_slot_disk *of_slot, u32 number, u64 interval)
+{
+	struct cpuledger_slot_off *off = off_at(number);
+	u64 word = off ? *(volatile u64 *)&off->off : 0, from_ns = word >> CPULEDGER_OFF_SHIFT;
+	u64 last_ns = *(volatile u64 *)&of_slot->blocked_until_ns, start_ns = interval_start(interval), now_ns;
+
+	if ((word & CPULEDGER_OFF_MASK) != CPULEDGER_OFF_IO + 1)
+		return 0;
+	if (from_ns < last_ns)
+		from_ns = last_ns;
+	if (from_ns < start_ns)
+		from_ns = start_ns;
+	now_ns = bpf_ktime_get_ns();
+	/* Two may come at once, on two CPUs: the time is of one of them. */
+	if (now_ns <= from_ns || __sync_val_compare_and_swap(&of_slot->blocked_until_ns, last_ns, now_ns) != last_ns)
+		return 0;
+	return now_ns - from_ns;
+}
+
 /* Books to the device, and to the task that has asked for it. */
 static __always_inline struct cpuledger_disk *book(struct request *rq, const struct cpuledger_disk_request *of, u64 interval,
-						   const struct cpuledger_disk_use *use)
+						   struct cpuledger_disk_use *use)
 {
 	u32 kind = kind_of(rq), number = of ? of->number : CPULEDGER_SLOT_IDLE;
 	struct cpuledger_disk *disk = disk_of(rq, interval & 1);
@@ -144,11 +170,14 @@ static __always_inline struct cpuledger_disk *book(struct request *rq, const str
 		__sync_fetch_and_add(&disk_control.lost[interval & 1], use->requests);
 		return NULL;
 	}
-	add(&disk->all[kind], use);
 	if (!of || number < CPULEDGER_SLOT_FIRST || !of_slot || !slot || slot->start_time_ns != of->owner) {
+		add(&disk->all[kind], use);
 		add(&disk->unattributed[kind], use);
 		return disk;
 	}
+	if (use->bytes)
+		use->blocked_ns = blocked_until_now(of_slot, number, interval);
+	add(&disk->all[kind], use);
 	if (of_slot->owner[interval & 1] != of->owner)
 		take_over(of_slot, of->owner, interval & 1);
 	add(&of_slot->used[interval & 1][kind], use);

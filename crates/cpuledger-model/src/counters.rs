@@ -129,6 +129,7 @@ impl DiskUse {
         counters.disk_writes = self.writes.count;
         counters.disk_written_bytes = self.writes.bytes;
         counters.disk_write_ns = self.writes.ns;
+        counters.disk_blocked_ns = self.blocked_ns;
         counters.known = counters.known.union(Account::Disk.fields());
     }
 }
@@ -142,13 +143,15 @@ mod tests {
     #[test]
     fn every_figure_of_disks_has_its_field() {
         let requests = |count| Requests { count, bytes: 10 * count, ns: 100 * count };
-        let mut disk_use = DiskUse { reads: requests(1), writes: requests(2), discards: requests(4) };
+        let mut disk_use =
+            DiskUse { reads: requests(1), writes: requests(2), discards: requests(4), blocked_ns: 5 };
         disk_use.add(&disk_use.clone());
         let mut counters = Counters::default();
         disk_use.store_into(&mut counters);
         assert_eq!(counters.known, Account::Disk.fields());
         assert_eq!((counters.disk_reads, counters.disk_read_bytes, counters.disk_read_ns), (2, 20, 200));
         assert_eq!((counters.disk_writes, counters.disk_written_bytes, counters.disk_write_ns), (4, 40, 400));
+        assert_eq!(counters.disk_blocked_ns, 10);
     }
 
     #[test]

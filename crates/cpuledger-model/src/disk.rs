@@ -33,6 +33,8 @@ pub struct DiskUse {
     pub writes: Requests,
     /// Discards.
     pub discards: Requests,
+    /// For how long tasks were blocked for I/O until a request of theirs ended, in nanoseconds: the part of their I/O wait that is known to be for this.
+    pub blocked_ns: u64,
 }
 
 impl DiskUse {
@@ -41,6 +43,7 @@ impl DiskUse {
         self.reads.add(more.reads);
         self.writes.add(more.writes);
         self.discards.add(more.discards);
+        self.blocked_ns = self.blocked_ns.saturating_add(more.blocked_ns);
     }
 }
 

@@ -527,6 +527,7 @@ impl Interval {
                 reads: Requests { count: disk_reads, bytes: disk_read_bytes, ns: disk_read_ns },
                 writes: Requests { count: disk_writes, bytes: disk_written_bytes, ns: disk_write_ns },
                 discards: Requests::default(),
+                blocked_ns: booked.disk_blocked_ns,
             });
             self.disk_totals = DiskTotals::of(disks);
         }

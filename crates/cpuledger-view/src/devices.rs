@@ -37,6 +37,8 @@ pub struct DeviceRow {
     pub queue_ns: Option<u64>,
     /// The part from then to the end.
     pub device_ns: Option<u64>,
+    /// For how long tasks were blocked for I/O until a request of theirs ended.
+    pub blocked_ns: Option<u64>,
     /// Of the bytes read: those in no row of a process.
     pub unattributed_read_bytes: Option<u64>,
     /// Of the bytes written: likewise.
@@ -70,6 +72,7 @@ impl DeviceRow {
             discards: disk.all.discards.into(),
             queue_ns: Some(disk.queue_ns),
             device_ns: Some(disk.device_ns),
+            blocked_ns: Some(disk.all.blocked_ns),
             unattributed_read_bytes: Some(disk.unattributed.reads.bytes),
             unattributed_written_bytes: Some(disk.unattributed.writes.bytes),
         }
@@ -101,7 +104,7 @@ impl DeviceRow {
 }
 
 /// The keys of a row in JSON, but for its name.
-pub(crate) static DEVICE: [Member<DeviceRow>; 15] = [
+pub(crate) static DEVICE: [Member<DeviceRow>; 16] = [
     Member { key: "major", value: |row| known(row.numbers().map(|(major, _)| major.into())) },
     Member { key: "minor", value: |row| known(row.numbers().map(|(_, minor)| minor.into())) },
     Member { key: "reads", value: |row| known(row.reads.count) },
@@ -115,6 +118,7 @@ pub(crate) static DEVICE: [Member<DeviceRow>; 15] = [
     Member { key: "discard_ns", value: |row| known(row.discards.ns) },
     Member { key: "queue_ns", value: |row| known(row.queue_ns) },
     Member { key: "device_ns", value: |row| known(row.device_ns) },
+    Member { key: "blocked_ns", value: |row| known(row.blocked_ns) },
     Member { key: "unattributed_read_bytes", value: |row| known(row.unattributed_read_bytes) },
     Member { key: "unattributed_written_bytes", value: |row| known(row.unattributed_written_bytes) },
 ];

@@ -89,7 +89,7 @@ fn ids(party: Party) -> CgroupIds {
 }
 
 /// What is told of a disk, but for how long its requests took.
-pub static DISK: [Member<Disk>; 14] = [
+pub static DISK: [Member<Disk>; 15] = [
     member("name", |disk| if disk.name.is_empty() { Value::Absent } else { Value::Bytes(&disk.name) }),
     member("major", |disk| known(disk.numbers.map(|(major, _)| major.into()))),
     member("minor", |disk| known(disk.numbers.map(|(_, minor)| minor.into()))),
@@ -104,6 +104,7 @@ pub static DISK: [Member<Disk>; 14] = [
     member("discard_ns", |disk| Value::Unsigned(disk.all.discards.ns)),
     member("queue_ns", |disk| Value::Unsigned(disk.queue_ns)),
     member("device_ns", |disk| Value::Unsigned(disk.device_ns)),
+    member("blocked_ns", |disk| Value::Unsigned(disk.all.blocked_ns)),
 ];
 
 /// Keys of how many requests took how long.

@@ -47,6 +47,7 @@ fn close(ledger: &mut Ledger, interval: &mut Interval) {
         told(|disks| disks.writes.count),
         told(|disks| disks.writes.bytes),
         told(|disks| disks.writes.ns),
+        told(|disks| disks.blocked_ns),
     ];
     let of_rows = [
         sum(|growth| growth.disk_reads),
@@ -55,6 +56,7 @@ fn close(ledger: &mut Ledger, interval: &mut Interval) {
         sum(|growth| growth.disk_writes),
         sum(|growth| growth.disk_written_bytes),
         sum(|growth| growth.disk_write_ns),
+        sum(|growth| growth.disk_blocked_ns),
     ];
     assert_eq!(of_rows, told, "{disks:?}");
 }
@@ -127,8 +129,12 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
     let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
     let of_times: u64 = disk.times.as_ref().expect("the ledger knows them").reads.iter().sum();
     assert_eq!(of_times, disk.all.reads.count - disk.unattributed.reads.count);
-    // It waits for each of them: the time of a request is about that for which it was blocked.
-    let blocked_ns = row.usage.states.expect("the ledger knows them").blocked_ns;
+    // It waits for each of them: the time of a request is about that for which it was blocked. Some of that is after the disk, until the kernel wakes it.
+    let states = row.usage.states.expect("the ledger knows them");
+    let (for_disks_ns, io_wait_ns) = (growth.disk_blocked_ns, states.io_wait_ns);
+    assert!(for_disks_ns <= io_wait_ns && for_disks_ns > io_wait_ns / 4, "{growth:?} {states:?}");
+    assert!(for_disks_ns <= growth.disk_read_ns + growth.disk_write_ns, "{growth:?}");
+    let blocked_ns = states.blocked_ns;
     let request_ns = growth.disk_read_ns + growth.disk_write_ns;
     assert!(
         request_ns > blocked_ns / 2 && request_ns < 2 * blocked_ns + 1_000_000_000,

@@ -190,16 +190,19 @@ fn disk(numbers: Option<(u32, u32)>, record: &abi::cpuledger_disk) -> Disk {
 }
 
 fn uses(of: &[abi::cpuledger_disk_use; abi::CPULEDGER_DISK_KINDS as usize]) -> DiskUse {
+    let blocked_ns = of.iter().map(|of| of.blocked_ns).sum();
     let [reads, writes, discards] =
         of.map(|of| make!(Requests { count: of.requests, bytes: of.bytes, ns: of.ns }));
-    make!(DiskUse { reads, writes, discards })
+    make!(DiskUse { reads, writes, discards, blocked_ns })
 }
 
 /// Reads and zeroes the accumulators at `offset` of a record.
 fn take<R: bytemuck::AnyBitPattern>(records: &Shared<R>, index: u32, offset: usize) -> DiskUse {
-    let requests = |kind: u32| {
+    let mut blocked_ns = 0;
+    let mut requests = |kind: u32| {
         let place = offset + USE_BYTES * kind as usize;
         let word = |of_use| take_word(records.word(index, place + of_use));
+        blocked_ns += word(offset_of!(abi::cpuledger_disk_use, blocked_ns));
         make!(Requests {
             count: word(offset_of!(abi::cpuledger_disk_use, requests)),
             bytes: word(offset_of!(abi::cpuledger_disk_use, bytes)),
@@ -210,5 +213,6 @@ fn take<R: bytemuck::AnyBitPattern>(records: &Shared<R>, index: u32, offset: usi
         reads: requests(abi::CPULEDGER_DISK_READ),
         writes: requests(abi::CPULEDGER_DISK_WRITE),
         discards: requests(abi::CPULEDGER_DISK_DISCARD),
+        blocked_ns,
     })
 }

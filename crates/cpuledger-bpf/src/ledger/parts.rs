@@ -61,9 +61,9 @@ impl Needs {
 }
 
 /// What an account shares with its ledger.
-const SHARED: [&str; 3] = [".data.control", "cpus", "slots"];
+const SHARED: [&str; 4] = [".data.control", "cpus", "slots", "slot_offs"];
 /// What its object names and does not touch.
-const UNUSED: [&str; 3] = ["slot_rests", "slot_offs", "tid_index"];
+const UNUSED: [&str; 2] = ["slot_rests", "tid_index"];
 
 /// Loads the object of an account, which shares the maps of the ledger with these parts. Its own maps get these numbers of entries.
 pub(super) fn load_beside(

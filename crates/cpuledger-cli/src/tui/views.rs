@@ -91,7 +91,7 @@ impl View {
             }
             View::Disks => (
                 &[
-                    "PID", "USER", "S", "%CPU", "D.READ", "D.WRITE", "READ/s", "WRITE/s", "%BLK", "TIME+",
+                    "PID", "USER", "S", "%CPU", "D.READ", "D.WRITE", "READ/s", "WRITE/s", "%BLK", "%DISK", "TIME+",
                     "COMMAND",
                 ],
                 "D.WRITE",

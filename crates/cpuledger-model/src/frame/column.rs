@@ -271,6 +271,7 @@ macro_rules! with_figures {
         192 ENDED_DISCARD_NS "ended_discard_ns" Unsigned Sum "Time of these from the call to the end, summed.";
         193 QUEUE_NS "queue_ns" Unsigned Sum "Of the time of requests: before the disk had them.";
         194 DEVICE_NS "device_ns" Unsigned Sum "Of the time of requests: from then to the end.";
+        195 ENDED_BLOCKED_NS "ended_blocked_ns" Unsigned Sum "For how long tasks were blocked for I/O until a request of theirs ended, summed.";
         151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
         152 CONTAINER_ID "container_id" Text Last "Id of that container.";
         153 IMAGE "image" Text Last "The image that the container was made of.";

@@ -18,7 +18,7 @@ const USED: [[Column; 3]; 3] = [
 ];
 
 /// The columns of these rows.
-pub(crate) const COLUMNS: [Column; 15] = {
+pub(crate) const COLUMNS: [Column; 16] = {
     let [[reads, read, read_ns], [writes, written, write_ns], [discards, discarded, discard_ns]] = USED;
     [
         Column::DISK_MAJOR,
@@ -36,6 +36,7 @@ pub(crate) const COLUMNS: [Column; 15] = {
         discard_ns,
         Column::QUEUE_NS,
         Column::DEVICE_NS,
+        Column::ENDED_BLOCKED_NS,
     ]
 };
 
@@ -65,6 +66,7 @@ pub(crate) fn write(table: &mut Table, names: &mut Names, disks: &Disks) {
             (Column::DISK_PART, part),
             (Column::QUEUE_NS, whole.map(|disk| disk.queue_ns)),
             (Column::DEVICE_NS, whole.map(|disk| disk.device_ns)),
+            (Column::ENDED_BLOCKED_NS, Some(used.blocked_ns)),
         ] {
             table.set(column, row, value);
         }
@@ -86,7 +88,7 @@ pub(crate) fn read(table: &Table, names: &Names) -> Disks {
         let get = |column| table.get(column, row).unwrap_or(0);
         let [reads, writes, discards] =
             USED.map(|[count, bytes, ns]| Requests { count: get(count), bytes: get(bytes), ns: get(ns) });
-        let used = DiskUse { reads, writes, discards };
+        let used = DiskUse { reads, writes, discards, blocked_ns: get(Column::ENDED_BLOCKED_NS) };
         let number = |column| u32::try_from(table.get(column, row)?).ok();
         let name = table.get(Column::DISK_NAME, row).and_then(|number| names.get(number)).unwrap_or_default();
         let disk = Disk {
@@ -124,7 +126,7 @@ mod tests {
         let busy = Disk {
             numbers: Some((259, 1)),
             name: b"nvme0n1".to_vec(),
-            all: DiskUse { reads: requests(9), writes: requests(4), discards: requests(1) },
+            all: DiskUse { reads: requests(9), writes: requests(4), discards: requests(1), blocked_ns: 23 },
             unattributed: DiskUse { writes: requests(2), ..DiskUse::default() },
             queue_ns: 17,
             device_ns: 19,

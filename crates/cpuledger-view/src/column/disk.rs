@@ -17,4 +17,9 @@ pub(super) static COLUMNS: &[Column] = &[
         in_table: in_table!(48 "D.WRITE" right 7 rank 7 Rate sums; "KiB a second that disks have written for it (--with disk)."),
         ..Column::NOWHERE
     },
+    Column {
+        figure: Some(Figure::Field(Field::DiskBlocked)),
+        in_table: in_table!(54 "%DISK" right 5 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for its own requests at disks: part of %IO (--with disk)."),
+        ..Column::NOWHERE
+    },
 ];

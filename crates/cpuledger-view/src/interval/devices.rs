@@ -13,7 +13,7 @@ use crate::layout;
 const NAME_WIDTH: usize = 16;
 
 /// Headers behind the name, and their widths.
-const HEADERS: [(&str, usize); 8] = [
+const HEADERS: [(&str, usize); 9] = [
     ("READS", 8),
     ("READ", 7),
     ("READ ms", 10),
@@ -22,6 +22,7 @@ const HEADERS: [(&str, usize); 8] = [
     ("WRITE ms", 10),
     ("QUEUE ms", 10),
     ("DISK ms", 10),
+    ("BLOCKED ms", 11),
 ];
 
 impl Writer {
@@ -74,6 +75,7 @@ impl Writer {
         }
         cell(self, row.queue_ns, append_milliseconds);
         cell(self, row.device_ns, append_milliseconds);
+        cell(self, row.blocked_ns, append_milliseconds);
         self.end_line(text, page);
     }
 

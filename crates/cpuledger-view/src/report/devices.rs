@@ -36,22 +36,32 @@ pub fn append_text(text: &mut String, document: &Document<'_>) {
         ));
     }
     text.push('\n');
-    let line = |cells: [String; 8], name: &str| {
-        let [reads, read, read_time, writes, written, write_time, queue, disk] = cells;
+    let line = |cells: [String; 9], name: &str| {
+        let [reads, read, read_time, writes, written, write_time, queue, disk, blocked] = cells;
         format!(
-            "{reads:>10} {read:>8} {read_time:>12} {writes:>10} {written:>8} {write_time:>12} {queue:>12} {disk:>12}  {name}\n"
+            "{reads:>10} {read:>8} {read_time:>12} {writes:>10} {written:>8} {write_time:>12} {queue:>12} {disk:>12} {blocked:>12}  {name}\n"
         )
     };
-    let headers =
-        ["READS", "READ", "READ TIME", "WRITES", "WRITTEN", "WRITE TIME", "QUEUE TIME", "DISK TIME"];
+    let headers = [
+        "READS",
+        "READ",
+        "READ TIME",
+        "WRITES",
+        "WRITTEN",
+        "WRITE TIME",
+        "QUEUE TIME",
+        "DISK TIME",
+        "BLOCKED",
+    ];
     text.push_str(&line(headers.map(str::to_owned), "DEVICE"));
     let cell = |value: Option<u64>, words: fn(u64) -> String| value.map_or_else(|| "-".to_owned(), words);
     for row in rows(document) {
         let [[reads, read, read_time], [writes, written, write_time]] = [row.reads, row.writes].map(|of| {
             [cell(of.count, |count| count.to_string()), cell(of.bytes, size), cell(of.ns, seconds)]
         });
-        let [queue, disk] = [row.queue_ns, row.device_ns].map(|ns| cell(ns, seconds));
-        let cells = [reads, read, read_time, writes, written, write_time, queue, disk];
+        let [queue, disk, blocked] =
+            [row.queue_ns, row.device_ns, row.blocked_ns].map(|ns| cell(ns, seconds));
+        let cells = [reads, read, read_time, writes, written, write_time, queue, disk, blocked];
         text.push_str(&line(cells, &row.label()));
     }
     if let Some(words) = balance.disks.totals().as_ref().and_then(unattributed_words) {

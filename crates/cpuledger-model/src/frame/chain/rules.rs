@@ -160,7 +160,7 @@ fn sums(section: Section, column: Column) -> Sums {
 }
 
 /// Figures of an interval that say nothing of the next.
-const ANEW: [Column; 39] = [
+const ANEW: [Column; 40] = [
     Column::SELF_NS,
     Column::EXITED_THREADS_NS,
     Column::EXITED_CHILDREN_NS,
@@ -200,6 +200,7 @@ const ANEW: [Column; 39] = [
     Column::ENDED_DISCARD_NS,
     Column::QUEUE_NS,
     Column::DEVICE_NS,
+    Column::ENDED_BLOCKED_NS,
 ];
 
 /// Columns that tasks do not have, so that what their process has says nothing.
