@@ -154,6 +154,8 @@ const (
 	FieldDiskWrittenBytes
 	// FieldDiskWriteNs is disk_write_ns: Time of these; likewise.
 	FieldDiskWriteNs
+	// FieldDiskBlockedNs is disk_blocked_ns: The part of `io_wait_ns` for its own requests at disks; of a process, with its dead.
+	FieldDiskBlockedNs
 	// FieldGrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 	FieldGrownRuntimeNs
 	// FieldGrownUserNs is grown_user_ns: What `user_ns` grew by in the interval.
@@ -236,6 +238,8 @@ const (
 	FieldGrownDiskWrittenBytes
 	// FieldGrownDiskWriteNs is grown_disk_write_ns: What `disk_write_ns` grew by in the interval.
 	FieldGrownDiskWriteNs
+	// FieldGrownDiskBlockedNs is grown_disk_blocked_ns: What `disk_blocked_ns` grew by in the interval.
+	FieldGrownDiskBlockedNs
 	// FieldCPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
 	FieldCPUNs
 	// FieldSelfNs is self_ns: That of its living tasks.
@@ -470,6 +474,8 @@ const (
 	FieldQueueNs
 	// FieldDeviceNs is device_ns: Of the time of requests: from then to the end.
 	FieldDeviceNs
+	// FieldEndedBlockedNs is ended_blocked_ns: For how long tasks were blocked for I/O until a request of theirs ended, summed.
+	FieldEndedBlockedNs
 	// FieldContainer is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
 	FieldContainer
 	// FieldContainerID is container_id: Id of that container.
@@ -486,7 +492,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 240
+const fieldCount = 243
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -564,6 +570,7 @@ var fields = [fieldCount]fieldInfo{
 	{346, Unsigned, ruleLast, "disk_writes", "Writes, likewise. Those of the page cache are of a kernel thread."},
 	{348, Unsigned, ruleLast, "disk_written_bytes", "Bytes of these; likewise."},
 	{350, Unsigned, ruleLast, "disk_write_ns", "Time of these; likewise."},
+	{352, Unsigned, ruleLast, "disk_blocked_ns", "The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."},
 	{233, Unsigned, ruleSum, "grown_runtime_ns", "What `runtime_ns` grew by in the interval."},
 	{234, Unsigned, ruleSum, "grown_user_ns", "What `user_ns` grew by in the interval."},
 	{235, Unsigned, ruleSum, "grown_system_ns", "What `system_ns` grew by in the interval."},
@@ -605,6 +612,7 @@ var fields = [fieldCount]fieldInfo{
 	{347, Unsigned, ruleSum, "grown_disk_writes", "What `disk_writes` grew by in the interval."},
 	{349, Unsigned, ruleSum, "grown_disk_written_bytes", "What `disk_written_bytes` grew by in the interval."},
 	{351, Unsigned, ruleSum, "grown_disk_write_ns", "What `disk_write_ns` grew by in the interval."},
+	{353, Unsigned, ruleSum, "grown_disk_blocked_ns", "What `disk_blocked_ns` grew by in the interval."},
 	{64, Unsigned, ruleSum, "cpu_ns", "CPU time in the interval: the sum of the three parts."},
 	{65, Unsigned, ruleSum, "self_ns", "That of its living tasks."},
 	{66, Unsigned, ruleSum, "exited_threads_ns", "That of its threads that died."},
@@ -722,6 +730,7 @@ var fields = [fieldCount]fieldInfo{
 	{192, Unsigned, ruleSum, "ended_discard_ns", "Time of these from the call to the end, summed."},
 	{193, Unsigned, ruleSum, "queue_ns", "Of the time of requests: before the disk had them."},
 	{194, Unsigned, ruleSum, "device_ns", "Of the time of requests: from then to the end."},
+	{195, Unsigned, ruleSum, "ended_blocked_ns", "For how long tasks were blocked for I/O until a request of theirs ended, summed."},
 	{151, Text, ruleLast, "container", "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names."},
 	{152, Text, ruleLast, "container_id", "Id of that container."},
 	{153, Text, ruleLast, "image", "The image that the container was made of."},
@@ -1106,6 +1115,11 @@ func (row Row) DiskWriteNs() Optional[uint64] {
 	return row.Unsigned(FieldDiskWriteNs)
 }
 
+// DiskBlockedNs is disk_blocked_ns: The part of `io_wait_ns` for its own requests at disks; of a process, with its dead.
+func (row Row) DiskBlockedNs() Optional[uint64] {
+	return row.Unsigned(FieldDiskBlockedNs)
+}
+
 // GrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 func (row Row) GrownRuntimeNs() Optional[uint64] {
 	return row.Unsigned(FieldGrownRuntimeNs)
@@ -1309,6 +1323,11 @@ func (row Row) GrownDiskWrittenBytes() Optional[uint64] {
 // GrownDiskWriteNs is grown_disk_write_ns: What `disk_write_ns` grew by in the interval.
 func (row Row) GrownDiskWriteNs() Optional[uint64] {
 	return row.Unsigned(FieldGrownDiskWriteNs)
+}
+
+// GrownDiskBlockedNs is grown_disk_blocked_ns: What `disk_blocked_ns` grew by in the interval.
+func (row Row) GrownDiskBlockedNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownDiskBlockedNs)
 }
 
 // CPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
@@ -1894,6 +1913,11 @@ func (row Row) QueueNs() Optional[uint64] {
 // DeviceNs is device_ns: Of the time of requests: from then to the end.
 func (row Row) DeviceNs() Optional[uint64] {
 	return row.Unsigned(FieldDeviceNs)
+}
+
+// EndedBlockedNs is ended_blocked_ns: For how long tasks were blocked for I/O until a request of theirs ended, summed.
+func (row Row) EndedBlockedNs() Optional[uint64] {
+	return row.Unsigned(FieldEndedBlockedNs)
 }
 
 // Container is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.

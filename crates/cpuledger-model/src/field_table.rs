@@ -148,7 +148,7 @@ macro_rules! field_table {
             #[cumulative] DiskWrites 346 DISK_WRITES disk_writes: u64, Count Disk Guarded "Writes, likewise. Those of the page cache are of a kernel thread.";
             #[cumulative] DiskWrittenBytes 348 DISK_WRITTEN_BYTES disk_written_bytes: u64, Bytes Disk Guarded "Bytes of these; likewise.";
             #[cumulative] DiskWriteNs 350 DISK_WRITE_NS disk_write_ns: u64, Nanoseconds Disk Guarded "Time of these; likewise.";
-            #[cumulative] DiskBlocked 352 DISK_BLOCKED_NS disk_blocked_ns: u64, Nanoseconds Disk Guarded "The part of `io_wait_ns` in which it waited for a request of its own at a disk; of a process, with the dead that it accounts for.";
+            #[cumulative] DiskBlocked 352 DISK_BLOCKED_NS disk_blocked_ns: u64, Nanoseconds Disk Guarded "The part of `io_wait_ns` for its own requests at disks; of a process, with its dead.";
             CgroupId 33 CGROUP_ID cgroup_id: u64, None Cgroup Open "Cgroup in the unified hierarchy: inode number of its directory.";
             CgroupV1CpuId 34 CGROUP_V1_CPU_ID cgroup_v1_cpu_id: u64, None Cgroup Open "Cgroup in the hierarchy of the cpu controller.";
         }

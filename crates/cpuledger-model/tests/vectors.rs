@@ -133,7 +133,7 @@ fn accounts() -> Frame {
     let busy = make!(Disk {
         numbers: Some((259, 1)),
         name: b"nvme0n1".to_vec(),
-        all: make!(DiskUse { discards: requests(2), ..used(1000, 200) }),
+        all: make!(DiskUse { discards: requests(2), blocked_ns: 280_000_000, ..used(1000, 200) }),
         unattributed: used(0, 5),
         queue_ns: 250_000,
         device_ns: 300_000_000,

@@ -170,10 +170,10 @@ fn what_each_disk_did_is_a_table() {
     assert_eq!(
         page_of(&interval),
         "\
-DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
-nvme0n1              1000    3.9M      250.0      200  800.0K       50.0        0.2      300.0
-8:0                     3   12.0K        0.7        0      0B        0.0        0.0        0.7
-(other disks)        2000    7.8M      500.0        0      0B        0.0        0.0        0.9
+DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms  BLOCKED ms
+nvme0n1              1000    3.9M      250.0      200  800.0K       50.0        0.2      300.0       280.0
+8:0                     3   12.0K        0.7        0      0B        0.0        0.0        0.7         0.0
+(other disks)        2000    7.8M      500.0        0      0B        0.0        0.0        0.9         0.0
 In no row of a process: 0B read, 20.0K written
 "
     );
@@ -181,8 +181,8 @@ In no row of a process: 0B read, 20.0K written
     assert_eq!(
         page_of(&sums),
         "\
-DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms
-(all disks)          3003   11.7M      750.7      200  800.0K       50.0          -          -
+DEVICE              READS    READ    READ ms   WRITES WRITTEN   WRITE ms   QUEUE ms    DISK ms  BLOCKED ms
+(all disks)          3003   11.7M      750.7      200  800.0K       50.0          -          -           -
 In no row of a process: 0B read, 20.0K written
 An older service or recording has the sum of all disks alone
 "
