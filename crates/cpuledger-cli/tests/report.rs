@@ -167,13 +167,13 @@ fn by_device_is_the_sum_of_all_disks_of_the_intervals_that_have_it() {
     let text = text(&report(&path, &["--by", "device"]));
     let (_, table) = text.split_once("\n\n").expect("a head comes first");
     let words: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[1], ["6000", "23.4M", "9.000", "12", "48.0K", "0.018", "-", "-", "(all", "disks)"]);
+    assert_eq!(words[1], ["6000", "23.4M", "9.000", "12", "48.0K", "0.018", "-", "-", "-", "(all", "disks)"]);
     assert_eq!(words[2].join(" "), "In no row of a process: 0B read, 24.0K written");
     assert_eq!(words.len(), 3, "{table}");
     assert!(text.contains("note: 4 of these intervals have no account of disks\n"), "{text}");
     assert!(text.contains("note: 6 of these intervals have the sum of all disks alone"), "{text}");
     let csv = self::text(&report(&path, &["--by", "device", "--format", "csv"]));
-    let expected = "sum,,,,6000,24576000,9000000000,12,49152,18000000,,,,,,0,24576";
+    let expected = "sum,,,,6000,24576000,9000000000,12,49152,18000000,,,,,,,0,24576";
     assert_eq!(csv.lines().nth(1), Some(expected), "{csv}");
 }
 
@@ -199,7 +199,7 @@ fn set_disks(frame: &mut Frame, disks: &Disks) {
 fn disks(read: &[(u32, &[u8], u64)]) -> Disks {
     let disk = |&(minor, name, count): &(u32, &[u8], u64)| {
         let reads = make!(Requests { count, bytes: count << 12, ns: count * 1_000_000 });
-        let (all, numbers) = (make!(DiskUse { reads }), Some((8, minor)));
+        let (all, numbers) = (make!(DiskUse { reads, blocked_ns: count * 900_000 }), Some((8, minor)));
         make!(Disk {
             numbers,
             name: name.to_vec(),
@@ -262,7 +262,10 @@ fn by_device_has_each_disk_and_the_rows_are_the_sum() {
     assert!(table.lines().nth(1).expect("a row").ends_with("  sdb") && table.contains("  8:32\n"), "{table}");
     assert!(table.contains("In no row of a process: 4.5K read, 4.0K written\n"), "{table}");
     let csv = |format| self::text(&report(&path, &["--by", "device", "--format", format]));
-    assert!(csv("csv").contains("\ndevice,sdb,8,16,24,98304,24000000,0,0,0,0,0,0,6000000,18000000,0,0\n"));
+    assert!(
+        csv("csv")
+            .contains("\ndevice,sdb,8,16,24,98304,24000000,0,0,0,0,0,0,6000000,18000000,21600000,0,0\n")
+    );
     assert!(csv("csv-safe").contains(&format!("\ndevice,'{hostile},8,16,7,")), "{}", csv("csv-safe"));
 }
 

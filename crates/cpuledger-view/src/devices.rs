@@ -161,7 +161,12 @@ pub(crate) mod tests {
         let busy = make!(Disk {
             numbers: Some((259, 1)),
             name: b"nvme0n1".to_vec(),
-            all: make!(DiskUse { reads: requests(1000), writes: requests(200), discards: requests(1), blocked_ns: 280_000_000 }),
+            all: make!(DiskUse {
+                reads: requests(1000),
+                writes: requests(200),
+                discards: requests(1),
+                blocked_ns: 280_000_000
+            }),
             unattributed: make!(DiskUse { writes: requests(5) }),
             queue_ns: 250_000,
             device_ns: 300_000_000,

@@ -91,8 +91,8 @@ impl View {
             }
             View::Disks => (
                 &[
-                    "PID", "USER", "S", "%CPU", "D.READ", "D.WRITE", "READ/s", "WRITE/s", "%BLK", "%DISK", "TIME+",
-                    "COMMAND",
+                    "PID", "USER", "S", "%CPU", "D.READ", "D.WRITE", "READ/s", "WRITE/s", "%BLK", "%DISK",
+                    "TIME+", "COMMAND",
                 ],
                 "D.WRITE",
             ),
