@@ -54,10 +54,21 @@ pub struct Layout {
     pub last_of_help: usize,
     /// Views of the first line: from, to, what leads there.
     pub tabs: Vec<(u16, u16, Action)>,
-    /// The time line in the third line: from, to, and its first cell.
-    pub timeline: Option<(u16, u16, usize)>,
+    /// The graph of the head.
+    pub timeline: Option<TimeLine>,
     /// The items of a list: its first line and the item there, and how many there are.
     pub menu: Option<(u16, usize, u16)>,
+}
+
+/// Where the graph of the head is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeLine {
+    /// Its first column.
+    pub from: u16,
+    /// Its lines: from, to.
+    pub rows: (u16, u16),
+    /// How many intervals on each of its columns is from the one that is shown.
+    pub steps: Vec<i64>,
 }
 
 /// From this width of its column on, commands are shown with their arguments.

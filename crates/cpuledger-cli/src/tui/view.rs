@@ -27,9 +27,6 @@ pub use canvas::Look;
 /// From this height on there is a line with the history of the selected row, and one that explains the marks of states.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
 
-/// From this height on there is an empty line below the head.
-const LEAST_HEIGHT_WITH_GAP: u16 = 30;
-
 /// Finds out where everything goes.
 pub fn layout(state: &State, size: (u16, u16)) -> Layout {
     let (width, height) = size;
@@ -66,7 +63,7 @@ fn lines_above(state: &State, (width, height): (u16, u16)) -> u16 {
 }
 
 fn gap(height: u16) -> u16 {
-    u16::from(height >= LEAST_HEIGHT_WITH_GAP)
+    u16::from(height >= strip::LEAST_HEIGHT_WITH_GAP)
 }
 
 /// What is said below the line that explains marks or columns.
@@ -120,7 +117,7 @@ fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
     let mut row = state.layout.header_row - above + gap(area.height);
     for line in head::note(state, area.width.into()) {
         if row < state.layout.header_row {
-            canvas::write(buffer, 0, row, &line, look.theme.header);
+            canvas::write(buffer, 0, row, &line, look.theme.mark);
             row += 1;
         }
     }

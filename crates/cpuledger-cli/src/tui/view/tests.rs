@@ -1,5 +1,6 @@
 mod arguments;
 mod cursor;
+mod graph;
 mod room;
 mod views;
 
@@ -240,7 +241,8 @@ fn what_is_on_the_screen_is_what_json_prints() {
 
 /// The time line with that many neighbours, the shown one among them.
 fn strip(cells: usize, position: usize) -> Strip {
-    let cell = |nth: usize| if nth % 17 == 5 { Cell::Gap } else { Cell::Used((nth * 37 % 1001) as u32) };
+    let used = |share: u32| Cell::Used { share, user: Some(share / 2) };
+    let cell = |nth: usize| if nth % 17 == 5 { Cell::Gap } else { used((nth * 37 % 1001) as u32) };
     Strip {
         words: "2026-03-01 03:12:05".to_owned(),
         cells: (0..cells).map(cell).collect(),

@@ -51,7 +51,7 @@ fn what_is_said_goes_on_in_the_next_line() {
     frame.interval.source = cpuledger::SourceKind::Procfs;
     (frame.interval.idle_ns, frame.interval.unattributed_ns, frame.interval.exited) = (None, None, None);
     let mut state = state(frame);
-    assert!(text(&mut state, 80, 24).contains("1 note: press ?"), "what is not seen is counted in the head");
+    assert!(text(&mut state, 80, 24).contains("1 note ?"), "what is not seen is counted in the head");
     for (width, height) in [(80, 40), (120, 30), (200, 24)] {
         press(&mut state, "?");
         let shown = words(&mut state, width, height);
