@@ -6,7 +6,7 @@ use std::fs;
 use cpuledger_proc::escape::escaped;
 
 /// Disks of this machine by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Disks {
     known: HashMap<(u32, u32), String>,
 }

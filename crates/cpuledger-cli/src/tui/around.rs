@@ -50,6 +50,8 @@ impl AroundReader {
         if has_cgroups {
             self.namer.learn_interval(&interval);
         }
+        let devices = interval.disks.iter().flat_map(|disks| &disks.devices);
+        self.around.disks.look_up(devices.map(|disk| (disk.major, disk.minor)));
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let local = self.around.machine.local(now.tv_sec);
         // It ended a moment ago.
@@ -60,6 +62,7 @@ impl AroundReader {
             cpus,
             born,
             named: self.namer.named(),
+            disks: self.around.disks.clone(),
             time_of_day: local.strftime("%H:%M:%S").to_string(),
             end_realtime_ns,
             uptime: clock::boottime(),

@@ -223,6 +223,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
             .into_iter()
             .collect(),
         ),
+        disks: cpuledger_names::disks::Disks::of([((8, 0), "sda".to_owned())].into_iter().collect()),
         time_of_day: "12:00:01".to_owned(),
         end_realtime_ns: 1_700_000_000 * SECOND,
         uptime: Boottime::from_ns(90_000 * SECOND),

@@ -15,6 +15,7 @@ use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
 use super::travel::Cell;
+use cpuledger_names::disks::Disks;
 use cpuledger_names::named::Named;
 use cpuledger_view::shares::apportion;
 
@@ -44,6 +45,8 @@ pub struct Around {
     pub born: Option<u64>,
     /// What cgroups are called.
     pub named: Named,
+    /// What disks are called.
+    pub disks: Disks,
     /// The local time of day at the end, `12:00:01`.
     pub time_of_day: String,
     /// The end, CLOCK_REALTIME.

@@ -248,6 +248,7 @@ impl State {
             settings: &self.settings,
             options: &self.options,
             query: &self.query,
+            account: self.account,
             arguments: &self.arguments,
             folded: &self.folded,
             reads_arguments: self.query.needs_arguments() && self.can_read_arguments(),

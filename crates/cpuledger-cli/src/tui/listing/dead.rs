@@ -148,9 +148,9 @@ fn matching(making: &Making<'_>, mut indexes: Vec<usize>) -> Vec<usize> {
 }
 
 fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -> Vec<Named> {
-    listing.exited.extend(indexes.iter().map(|&index| index as u32));
     let exited = making.frame.exited();
     let push = |DeadName { sum, members }| {
+        listing.exited.extend(members.iter().map(|&index| index as u32));
         let number = listing.sums.len() as u32;
         if sum.name == Name::OtherNames {
             listing.others.push(others(exited, number, &members));
@@ -159,7 +159,9 @@ fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>) -
         (number, members)
     };
     let least_ns = if making.query.is_empty() { making.frame.cpu_length_ns() / LEAST_SHARE } else { 0 };
-    group::dead_names(exited, indexes.into_iter(), least_ns).into_iter().map(push).collect()
+    let mut names = group::dead_names(exited, indexes.into_iter(), least_ns);
+    names.retain(|name| !making.is_quiet(&name.sum.total));
+    names.into_iter().map(push).collect()
 }
 
 /// What is told of those that share a line: their names.

@@ -158,6 +158,8 @@ fn draw_header(state: &State, look: &Look, buffer: &mut Buffer, places: &[Place]
 fn draw_nothing(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
     let text = if !state.query.is_empty() {
         format!("no row matches `{}`; Esc ends the filter", state.query.text().trim())
+    } else if state.listing.quiet > 0 {
+        "no traffic in this interval".to_owned()
     } else if !state.settings.has_all {
         "nothing ran in this interval; press i to list all".to_owned()
     } else {

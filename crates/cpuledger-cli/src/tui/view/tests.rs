@@ -1,6 +1,7 @@
 mod arguments;
 mod cursor;
 mod graph;
+mod quiet;
 mod room;
 mod views;
 
