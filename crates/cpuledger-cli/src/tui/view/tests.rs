@@ -90,6 +90,14 @@ fn press(state: &mut State, keys: &str) -> Effect {
     last
 }
 
+/// The end of the page of help, which has what is to be said of the interval.
+fn end_of_help(state: &mut State, width: u16, height: u16) -> String {
+    press(state, "?");
+    text(state, width, height);
+    press(state, "End");
+    text(state, width, height)
+}
+
 fn kinds(state: &State) -> (usize, usize, usize) {
     let count = |is: fn(&Item) -> bool| state.listing.entries.iter().filter(|entry| is(&entry.item)).count();
     (
@@ -555,8 +563,7 @@ fn the_head_tells_what_tasks_did_on_average() {
     // Two of the list that have no row, and one that is not listed.
     let hung = 3 * frame.interval.length_ns();
     assert_eq!(blocked, living + dead + hung, "all of the dead were processes of their own");
-    press(&mut state, "?");
-    let shown = text(&mut state, 80, 24);
+    let shown = end_of_help(&mut state, 80, 24);
     let line = shown.lines().find(|line| line.starts_with("On average")).expect("a line");
     let hundredths = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100);
     let [running, waiting, blocked] =
