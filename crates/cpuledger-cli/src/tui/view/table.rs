@@ -11,7 +11,7 @@ use ratatui_core::style::Style;
 use super::canvas::{Look, fill, write};
 use super::place::{Place, put};
 use super::states;
-use crate::tui::config::{ShownColumn, Tree};
+use crate::tui::config::{FIRST_COLUMNS, ShownColumn, Tree};
 use crate::tui::frame::RowRef;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
@@ -78,8 +78,29 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
         let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
         place.map(|place| columns.remove(place));
     }
+    // The command has the room of those that say nothing.
+    columns.retain(|shown| has_something(state, shown, width));
     let with_width = |shown: &ShownColumn| (ViewColumn::Column(shown.column), width_of(shown));
     spread(&columns.iter().map(with_width).collect::<Vec<_>>(), width)
+}
+
+/// From this width on there is room for columns that say nothing yet.
+const WIDE: u16 = 140;
+
+/// Whether a column says something: intervals of the past have no history, and where there is little room and the columns are the usual ones,
+/// no row may have had dead threads so far.
+fn has_something(state: &State, shown: &ShownColumn, width: u16) -> bool {
+    match shown.column.name() {
+        _ if shown.width.is_some() => true,
+        "HISTORY" => state.strip.is_none(),
+        "X" => {
+            width >= WIDE
+                || state.has_dead_threads
+                || state.settings.order().0 == "X"
+                || !state.settings.columns.iter().map(|shown| shown.column.name()).eq(FIRST_COLUMNS)
+        }
+        _ => true,
+    }
 }
 
 /// The width of a column; of one that grows, its least.

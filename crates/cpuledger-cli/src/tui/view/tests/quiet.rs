@@ -1,4 +1,4 @@
-//! Rows without traffic have no line in the views of disks and network.
+//! Rows without traffic have no line in the views of disks and network, and columns that say nothing have no room.
 
 use cpuledger_model::disk::{Disk, DiskTotals, DiskUse, Disks, Requests};
 
@@ -183,4 +183,39 @@ fn each_busy_disk_has_a_line() {
     state.frame.as_mut().expect("it was given").interval.disks = None;
     let shown = text(&mut state, 120, 40);
     assert!(shown.contains("all disks  8 reads 8.0M/s  300 writes 300.0M/s\n"), "{shown}");
+}
+
+#[test]
+fn columns_that_say_nothing_give_their_room_to_the_command() {
+    let has = |state: &State, name: &str| state.layout.columns.iter().any(|(_, _, shown)| *shown == name);
+    let mut frame = fixture::frame();
+    frame.interval.processes[1].usage.exited_threads_ns = Some(999_999);
+    let mut state = state(frame);
+    text(&mut state, 120, 40);
+    assert!(!has(&state, "X") && has(&state, "C"), "it would be a dot");
+    text(&mut state, 200, 60);
+    assert!(has(&state, "X"), "there is room");
+    let room = |state: &State| {
+        let (from, to, _) = state.layout.columns.last().expect("the command");
+        to - from
+    };
+    text(&mut state, 120, 40);
+    let wide = room(&state);
+    let count = state.layout.columns.len();
+    state.take(Box::new(fixture::frame()));
+    text(&mut state, 120, 40);
+    assert!(has(&state, "X"), "a row has dead threads");
+    assert_eq!(
+        (state.layout.columns.len(), room(&state)),
+        (count + 1, wide - 6),
+        "no other has come or gone"
+    );
+    state.take(Box::new(fixture::empty()));
+    text(&mut state, 120, 40);
+    assert!(has(&state, "X"), "it stays from then on");
+    // The past has no history.
+    assert!(has(&state, "HISTORY"));
+    state.strip = Some(strip(20, 7));
+    text(&mut state, 120, 40);
+    assert!(!has(&state, "HISTORY"));
 }
