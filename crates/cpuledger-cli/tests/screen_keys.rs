@@ -55,9 +55,9 @@ fn all_that_comes_at_once_is_taken_and_then_there_is_rest() {
     terminal.wait(|text| text.contains("F10Quit"));
     // 1,026 bytes: to the end of the page.
     terminal.press(&["F1"]);
-    terminal.wait_for("This interval");
+    terminal.wait_for("See something else");
     terminal.paste(&"\x1b[B".repeat(342));
-    terminal.wait(|text| text.contains("%HELD") && !text.contains("This interval"));
+    terminal.wait(|text| text.contains("This interval") && !text.contains("See something else"));
     assert_at_rest(&terminal);
     terminal.press(&["Escape"]);
     terminal.wait_for_screen();

@@ -45,6 +45,8 @@ fn steps_show_each_interval_and_gaps() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("user 0.0 sys 0.0 stolen 0.0 idle 0.0 unattributed 200.0 = 200.0 %"), "{text}");
     terminal.press(&["?"]);
+    terminal.wait_for("1 note on this interval: at the end of this page (End)");
+    terminal.press(&["End"]);
     terminal.wait_for("unattributed 20000000000 ns (not attached 20000000000)");
     terminal.press(&["Escape"]);
     terminal.press(&[")"]);

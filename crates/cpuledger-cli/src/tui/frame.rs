@@ -14,6 +14,7 @@ use cpuledger_model::make;
 use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
+use super::travel::Cell;
 use cpuledger_names::named::Named;
 use cpuledger_view::shares::apportion;
 
@@ -265,6 +266,18 @@ impl Frame {
         let rest_ns = interval.attributed_ns.saturating_sub(divided_ns);
         let [user, system] = apportion(ticks, rest_ns).unwrap_or([rest_ns, 0]);
         [sum[0] + user, sum[1] + system, sum[2]]
+    }
+
+    /// What the time line shows of it.
+    pub fn cell(&self) -> Cell {
+        let interval = &self.interval;
+        let capacity_ns = interval.capacity_ns.max(1);
+        if interval.unattributed_by.not_attached_ns >= capacity_ns {
+            return Cell::Gap;
+        }
+        let share = |ns: u64| (u128::from(ns) * 1000 / u128::from(capacity_ns)).min(1000) as u32;
+        let [user_ns, ..] = self.modes_ns();
+        Cell::Used { share: share(interval.attributed_ns), user: Some(share(user_ns)) }
     }
 
     /// Whether it had a CPU, or waited for one.

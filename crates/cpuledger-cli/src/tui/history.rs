@@ -43,7 +43,7 @@ impl History {
         if self.machine.len() == MOST_CELLS {
             self.machine.pop_front();
         }
-        self.machine.push_back(Cell::of(&frame.interval));
+        self.machine.push_back(frame.cell());
         if self.moments.len() == INTERVALS {
             self.moments.pop_front();
         }

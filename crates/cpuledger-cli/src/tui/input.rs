@@ -113,10 +113,8 @@ impl State {
         if row == 0 && !self.layout.tabs.is_empty() {
             return at(&self.layout.tabs).map_or(Effect::None, |action| self.act(action));
         }
-        if let Some((from, to, first)) =
-            self.layout.timeline.filter(|(from, to, _)| row == 2 && (*from..*to).contains(&column))
-        {
-            return self.click_timeline(usize::from(to - 1 - column), usize::from(to - from), first);
+        if let Some(steps) = self.steps_on_timeline(column, row) {
+            return if steps == 0 { Effect::None } else { Effect::Travel(Travel::Step(steps)) };
         }
         if row == self.layout.header_row {
             let header = self.layout.columns.iter().find(|(from, to, _)| (*from..*to).contains(&column));
@@ -159,30 +157,12 @@ impl State {
         Effect::None
     }
 
-    /// To the interval that many cells from the right edge of the time line.
-    fn click_timeline(&mut self, from_right: usize, width: usize, first: usize) -> Effect {
-        let (count, position, brackets) = match &self.strip {
-            Some(strip) => (strip.cells.len(), strip.position, 2),
-            None => {
-                let count = self.history.machine().count();
-                (count, count.saturating_sub(1), 0)
-            }
-        };
-        let seen = count.min(width.saturating_sub(brackets));
-        let last = first + seen;
-        // Brackets stand on both sides of what is shown, where there are any.
-        let behind = last.saturating_sub(position + 1);
-        let from_right = match from_right {
-            column if column <= behind => column,
-            column => column - brackets.min(column - behind),
-        };
-        let Some(cell) = last.checked_sub(from_right + 1).filter(|cell| *cell >= first) else {
-            return Effect::None;
-        };
-        match cell as i64 - position as i64 {
-            0 => Effect::None,
-            steps => Effect::Travel(Travel::Step(steps)),
-        }
+    /// How many intervals on the one is that was clicked in the graph of the head. `None`: the click was elsewhere.
+    fn steps_on_timeline(&self, column: u16, row: u16) -> Option<i64> {
+        let timeline = self.layout.timeline.as_ref()?;
+        let (first, end) = timeline.rows;
+        let nth = column.checked_sub(timeline.from).filter(|_| (first..end).contains(&row))?;
+        timeline.steps.get(usize::from(nth)).copied()
     }
 
     /// Does what a key asks for.

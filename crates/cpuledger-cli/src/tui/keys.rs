@@ -58,7 +58,11 @@ pub static KEYS: [(&str, &[Binding]); 7] = [
                 "show only what matches, such as cpu>5 user=www comm~^java; Tab completes names",
             ),
             key(&["u", "U"], Action::User, "show only the tasks of one user"),
-            key(&["i"], Action::All, "also list what did not run, and back"),
+            key(
+                &["i"],
+                Action::All,
+                "also list what did not run and, of disks and network, what had no traffic; and back",
+            ),
             key(&["x"], Action::Exited, "show or hide what exited, by name"),
             key(&["F"], Action::Follow, "let the cursor stay at its place, or with its row again"),
         ],

@@ -58,6 +58,7 @@ impl Making<'_> {
         listing.alike_before = listing.alike.drain(..).map(|alike| alike.of).collect();
         listing.unread.clear();
         listing.matched_ns = 0;
+        listing.quiet = self.count_quiet();
         for (index, row) in self.frame.interval.processes.iter().enumerate() {
             let at = RowRef { kind: Kind::Process, list: List::Awake, index: index as u32 };
             if row.usage.cpu_ns > 0 && self.matches(at) {

@@ -61,7 +61,7 @@ impl Past {
         self.bytes += bytes.len();
         self.kept.push_back(Kept {
             frame: bytes,
-            cell: Cell::of(interval),
+            cell: frame.cell(),
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             start_realtime_ns: frame.around.end_realtime_ns.saturating_sub(interval.length_ns()),

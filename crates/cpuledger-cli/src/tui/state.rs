@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use super::action::Action;
 use super::config::{Settings, Tree};
 use super::file_detail::FileDetail;
-use super::frame::{Frame, Kind, RowRef};
+use super::frame::{Frame, Kind, List, RowRef};
 use super::history::History;
 use super::listing::{Arguments, Entry, Followed, Id, Item, Listing, Making, SleepOrder};
 use super::mode::Mode;
@@ -54,10 +54,21 @@ pub struct Layout {
     pub last_of_help: usize,
     /// Views of the first line: from, to, what leads there.
     pub tabs: Vec<(u16, u16, Action)>,
-    /// The time line in the third line: from, to, and its first cell.
-    pub timeline: Option<(u16, u16, usize)>,
+    /// The graph of the head.
+    pub timeline: Option<TimeLine>,
     /// The items of a list: its first line and the item there, and how many there are.
     pub menu: Option<(u16, usize, u16)>,
+}
+
+/// Where the graph of the head is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeLine {
+    /// Its first column.
+    pub from: u16,
+    /// Its lines: from, to.
+    pub rows: (u16, u16),
+    /// How many intervals on each of its columns is from the one that is shown.
+    pub steps: Vec<i64>,
 }
 
 /// From this width of its column on, commands are shown with their arguments.
@@ -124,6 +135,8 @@ pub struct State {
     sleep: SleepOrder,
     /// Arguments have come since the lines were made.
     has_learned: bool,
+    /// A row has had time of threads that died: their column is shown from then on.
+    pub has_dead_threads: bool,
 }
 
 impl State {
@@ -157,6 +170,7 @@ impl State {
             layout: Layout::default(),
             sleep: SleepOrder::default(),
             has_learned: false,
+            has_dead_threads: false,
         }
     }
 
@@ -226,8 +240,26 @@ impl State {
         let (mut sleep, mut listing) = (std::mem::take(&mut self.sleep), std::mem::take(&mut self.listing));
         self.making(frame).make(&mut sleep, &mut listing);
         (self.sleep, self.listing) = (sleep, listing);
+        self.has_dead_threads = self.has_dead_threads || self.lists_dead_threads();
         self.find_cursor();
         self.clamp();
+    }
+
+    /// Whether a line has time of threads that died, of which more than nothing is printed.
+    fn lists_dead_threads(&self) -> bool {
+        let Some(frame) = self.frame.as_ref().filter(|frame| !frame.interval.is_since_boot()) else {
+            return false;
+        };
+        let least_ns = if self.settings.is_exact { 1 } else { frame.cpu_length_ns() / 1000 };
+        let has_them = |entry: &Entry| {
+            let usage = match entry.item {
+                Item::Row(at) if at.list == List::Awake => frame.usage(at),
+                Item::Group(index) | Item::Alike(index) => self.listing.sums[index as usize].total.usage,
+                Item::Row(_) | Item::ExitedName(_) | Item::Exited(_) => return false,
+            };
+            usage.exited_threads_ns.is_some_and(|ns| ns > 0 && ns >= least_ns)
+        };
+        self.listing.entries.iter().any(has_them)
     }
 
     /// What the lines of a frame are made of.
@@ -237,10 +269,10 @@ impl State {
             settings: &self.settings,
             options: &self.options,
             query: &self.query,
+            account: self.account,
             arguments: &self.arguments,
             folded: &self.folded,
             can_read_arguments: self.can_read_arguments(),
-            account: self.account.and_then(View::account).map(|(account, _)| account),
             followed: self.followed.as_ref().map(|followed| &followed.id),
         }
     }

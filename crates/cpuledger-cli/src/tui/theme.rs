@@ -42,7 +42,7 @@ pub struct Theme {
     pub own: Style,
     /// Labels, zeros, kernel threads, and what is of less weight.
     pub label: Style,
-    /// Headers of columns and titles.
+    /// Headers of columns and titles: a line is below them.
     pub header: Style,
     /// The column that rows are sorted by.
     pub sorted: Style,
@@ -72,6 +72,8 @@ pub struct Theme {
     pub unattributed: Style,
     /// Shares from 20 %, 50 % and 90 % on.
     pub heat: [Style; 3],
+    /// User time in a graph, from its bottom to its top.
+    pub graph: [Style; 3],
 }
 
 /// Colours of the meanings in the order of [`Theme::of`].
@@ -79,7 +81,7 @@ struct Palette {
     text: Color,
     own: Color,
     label: Color,
-    header: (Color, Color),
+    header: Color,
     sorted: Color,
     selected: (Color, Color),
     exited: Color,
@@ -88,14 +90,15 @@ struct Palette {
     error: Color,
     parts: [Color; 5],
     heat: [Color; 3],
+    graph: [Color; 3],
 }
 
 const SIXTEEN: Palette = Palette {
     text: Color::Reset,
     own: Color::White,
     label: Color::Cyan,
-    header: (Color::Black, Color::Gray),
-    sorted: Color::Black,
+    header: Color::Gray,
+    sorted: Color::LightCyan,
     selected: (Color::Black, Color::Cyan),
     exited: Color::Gray,
     group: Color::LightCyan,
@@ -103,6 +106,7 @@ const SIXTEEN: Palette = Palette {
     error: Color::LightRed,
     parts: [Color::LightCyan, Color::Yellow, Color::LightMagenta, Color::Gray, Color::LightYellow],
     heat: [Color::LightYellow, Color::Yellow, Color::LightRed],
+    graph: [Color::Cyan, Color::Cyan, Color::LightCyan],
 };
 
 /// Where the background is light, few of the 16 can be read.
@@ -110,8 +114,8 @@ const SIXTEEN_LIGHT: Palette = Palette {
     text: Color::Reset,
     own: Color::Black,
     label: Color::Reset,
-    header: (Color::Gray, Color::Blue),
-    sorted: Color::White,
+    header: Color::Blue,
+    sorted: Color::Black,
     selected: (Color::White, Color::Black),
     exited: Color::Reset,
     group: Color::Blue,
@@ -119,13 +123,14 @@ const SIXTEEN_LIGHT: Palette = Palette {
     error: Color::Red,
     parts: [Color::Blue, Color::Red, Color::Magenta, Color::DarkGray, Color::Black],
     heat: [Color::Blue, Color::Red, Color::Red],
+    graph: [Color::Blue, Color::Blue, Color::Blue],
 };
 
 const DARK: Palette = Palette {
     text: Color::Rgb(195, 202, 210),
     own: Color::Rgb(255, 255, 255),
     label: Color::Rgb(148, 156, 166),
-    header: (Color::Rgb(230, 237, 243), Color::Rgb(52, 59, 68)),
+    header: Color::Rgb(148, 156, 166),
     sorted: Color::Rgb(121, 192, 255),
     selected: (Color::Rgb(255, 255, 255), Color::Rgb(38, 79, 120)),
     exited: Color::Rgb(148, 156, 166),
@@ -140,13 +145,14 @@ const DARK: Palette = Palette {
         Color::Rgb(240, 228, 66),
     ],
     heat: [Color::Rgb(240, 228, 66), Color::Rgb(255, 176, 87), Color::Rgb(255, 128, 119)],
+    graph: [Color::Rgb(46, 120, 170), Color::Rgb(86, 180, 233), Color::Rgb(140, 215, 255)],
 };
 
 const LIGHT: Palette = Palette {
     text: Color::Rgb(50, 56, 63),
     own: Color::Rgb(0, 0, 0),
     label: Color::Rgb(87, 96, 106),
-    header: (Color::Rgb(36, 41, 47), Color::Rgb(208, 215, 222)),
+    header: Color::Rgb(87, 96, 106),
     sorted: Color::Rgb(3, 47, 98),
     selected: (Color::Rgb(255, 255, 255), Color::Rgb(7, 87, 186)),
     exited: Color::Rgb(87, 96, 106),
@@ -161,14 +167,15 @@ const LIGHT: Palette = Palette {
         Color::Rgb(122, 93, 0),
     ],
     heat: [Color::Rgb(125, 78, 0), Color::Rgb(156, 74, 0), Color::Rgb(164, 14, 38)],
+    graph: [Color::Rgb(70, 140, 190), Color::Rgb(0, 99, 156), Color::Rgb(0, 70, 120)],
 };
 
 const CONTRAST: Palette = Palette {
     text: Color::White,
     own: Color::White,
     label: Color::White,
-    header: (Color::Black, Color::White),
-    sorted: Color::Black,
+    header: Color::White,
+    sorted: Color::LightYellow,
     selected: (Color::Black, Color::LightYellow),
     exited: Color::Gray,
     group: Color::LightCyan,
@@ -176,6 +183,7 @@ const CONTRAST: Palette = Palette {
     error: Color::LightRed,
     parts: [Color::LightCyan, Color::LightYellow, Color::LightMagenta, Color::Gray, Color::White],
     heat: [Color::LightYellow, Color::LightYellow, Color::LightRed],
+    graph: [Color::LightCyan, Color::LightCyan, Color::LightCyan],
 };
 
 impl Theme {
@@ -208,8 +216,8 @@ impl Theme {
             text: text(palette.text),
             own: text(palette.own),
             label: text(palette.label),
-            header: on(palette.header),
-            sorted: on((palette.sorted, palette.header.1)).add_modifier(Modifier::BOLD),
+            header: text(palette.header).add_modifier(Modifier::UNDERLINED),
+            sorted: text(palette.sorted).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             selected: on(palette.selected),
             followed: on(palette.selected).add_modifier(Modifier::BOLD),
             exited: text(palette.exited).add_modifier(Modifier::ITALIC),
@@ -223,6 +231,7 @@ impl Theme {
             idle,
             unattributed,
             heat: palette.heat.map(text),
+            graph: palette.graph.map(text),
         }
     }
 
@@ -235,8 +244,8 @@ impl Theme {
             text: plain,
             own: plain,
             label: plain,
-            header: reversed,
-            sorted: reversed.add_modifier(Modifier::BOLD),
+            header: plain.add_modifier(Modifier::UNDERLINED),
+            sorted: bold.add_modifier(Modifier::UNDERLINED),
             selected: reversed,
             followed: reversed.add_modifier(Modifier::UNDERLINED),
             exited: dim,
@@ -250,6 +259,7 @@ impl Theme {
             idle: dim,
             unattributed: bold,
             heat: [plain, bold, bold],
+            graph: [plain; 3],
         }
     }
 

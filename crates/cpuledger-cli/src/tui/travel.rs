@@ -1,6 +1,5 @@
 //! Ways through time, and what the screen shows of where it is.
 
-use cpuledger::Interval;
 use cpuledger_program::when::Named;
 
 /// A way through time.
@@ -25,21 +24,15 @@ pub enum Travel {
 /// What is known of an interval on the time line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
-    /// The share of the machine that was used, in thousandths.
-    Used(u32),
+    /// How much of the machine was used, in thousandths.
+    Used {
+        /// All of it.
+        share: u32,
+        /// The part in user mode; `None`: it is not known.
+        user: Option<u32>,
+    },
     /// There are no books of it.
     Gap,
-}
-
-impl Cell {
-    /// What the time line shows of an interval.
-    pub fn of(interval: &Interval) -> Cell {
-        let capacity_ns = interval.capacity_ns.max(1);
-        if interval.unattributed_by.not_attached_ns >= capacity_ns {
-            return Cell::Gap;
-        }
-        Cell::Used((u128::from(interval.attributed_ns) * 1000 / u128::from(capacity_ns)).min(1000) as u32)
-    }
 }
 
 /// Where the screen is in time, unless it shows what comes from the machine.

@@ -5,6 +5,7 @@ mod blame;
 mod canvas;
 mod detail;
 mod dialog;
+mod disks;
 mod facts;
 mod foot;
 mod head;
@@ -26,9 +27,6 @@ pub use canvas::Look;
 
 /// From this height on there is a line with the history of the selected row, and one that explains the marks of states.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
-
-/// From this height on there is an empty line below the head.
-const LEAST_HEIGHT_WITH_GAP: u16 = 30;
 
 /// Finds out where everything goes.
 pub fn layout(state: &State, size: (u16, u16)) -> Layout {
@@ -62,19 +60,20 @@ fn lines_above(state: &State, (width, height): (u16, u16)) -> u16 {
     let note = (head::note(state, width.into()).len() as u16).min(height / 3);
     gap(height)
         + note
-        + if has_legend(state, height) { 1 + below_legend(state, width).len() as u16 } else { 0 }
+        + if has_legend(state, height) { 1 + below_legend(state, (width, height)).len() as u16 } else { 0 }
 }
 
 fn gap(height: u16) -> u16 {
-    u16::from(height >= LEAST_HEIGHT_WITH_GAP)
+    u16::from(height >= strip::LEAST_HEIGHT_WITH_GAP)
 }
 
 /// What is said below the line that explains marks or columns.
-fn below_legend(state: &State, width: u16) -> Vec<String> {
-    if state.view() == View::States {
-        return states::blocked(state, width).into_iter().collect();
+fn below_legend(state: &State, (width, height): (u16, u16)) -> Vec<String> {
+    match state.view() {
+        View::States => states::blocked(state, width).into_iter().collect(),
+        View::Disks => disks::lines(state, (width, height)),
+        _ => blame::lines(state, width),
     }
-    blame::lines(state, width)
 }
 
 fn has_legend(state: &State, height: u16) -> bool {
@@ -120,7 +119,7 @@ fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
     let mut row = state.layout.header_row - above + gap(area.height);
     for line in head::note(state, area.width.into()) {
         if row < state.layout.header_row {
-            canvas::write(buffer, 0, row, &line, look.theme.header);
+            canvas::write(buffer, 0, row, &line, look.theme.mark);
             row += 1;
         }
     }
@@ -133,8 +132,12 @@ fn draw_table(state: &State, look: &Look, buffer: &mut Buffer) {
         } else {
             states::draw_legend(frame, look, buffer, row);
         }
-        let style = if state.account.is_some() { look.theme.text } else { look.theme.error };
-        for (row, line) in (row + 1..).zip(below_legend(state, area.width)) {
+        let style = match state.account {
+            None => look.theme.error,
+            Some(View::Disks) => look.theme.label,
+            Some(_) => look.theme.text,
+        };
+        for (row, line) in (row + 1..).zip(below_legend(state, (area.width, area.height))) {
             canvas::write(buffer, 0, row, &line, style);
         }
     }

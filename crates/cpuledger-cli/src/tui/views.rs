@@ -1,6 +1,8 @@
 //! The views of the screen: each has a number, which is its key, and a name in the head.
 
-use cpuledger::{Account, Accounts};
+use cpuledger::field::Value;
+use cpuledger::interval::Row;
+use cpuledger::{Account, Accounts, Field};
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,29 @@ impl View {
             View::Network => Some((Account::Network, "what each process sends and receives")),
             View::Processes | View::States | View::Groups | View::History => None,
         }
+    }
+
+    /// Whether nothing happened to a row of what the view is about, as far as all of that is known.
+    pub fn is_quiet(self, row: &Row) -> bool {
+        let (fields, others): (&[Field], &[Field]) = match self {
+            // Of the dead, only the bytes of disks are known.
+            View::Disks => (
+                &[Field::DiskReadBytes, Field::DiskWrittenBytes],
+                &[Field::DiskReads, Field::DiskWrites, Field::ReadBytes, Field::WriteBytes],
+            ),
+            View::Network => {
+                (&[Field::NetworkSent, Field::NetworkReceived, Field::UnixSent, Field::UnixReceived], &[])
+            }
+            _ => return false,
+        };
+        // As it is printed.
+        let waited_for_io = row
+            .usage
+            .states
+            .is_some_and(|states| states.io_wait_ns > 0 && states.io_wait_ns >= states.elapsed_ns / 1000);
+        fields.iter().all(|field| row.value(*field) == Value::Unsigned(0))
+            && others.iter().all(|field| matches!(row.value(*field), Value::Unsigned(0) | Value::Absent))
+            && !(self == View::Disks && waited_for_io)
     }
 
     /// Accounts that say more of the same, where the source grants them.

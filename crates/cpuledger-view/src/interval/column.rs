@@ -264,7 +264,7 @@ fn append_share(cell: &mut Vec<u8>, context: &CellContext<'_>, part_ns: Option<u
 }
 
 /// What that is in a second, rounded down.
-fn per_second(number: u64, length_ns: u64) -> u64 {
+pub fn per_second(number: u64, length_ns: u64) -> u64 {
     let in_second = u128::from(number) * 1_000_000_000 / u128::from(length_ns.max(1));
     u64::try_from(in_second).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cpuledger::field::{Unit, Value};
-use cpuledger::{Account, Comm, Field, FieldSet, Pid, Task};
+use cpuledger::{Comm, Field, FieldSet, Pid, Task};
 use cpuledger_model::make;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::{Name, Sum};
@@ -14,6 +14,7 @@ use super::entry::{Alike, Entry, Id, Item, Likeness, Listing};
 use super::making::{Making, Ranked};
 use crate::tui::config::Tree;
 use crate::tui::frame::{Kind, List, RowRef};
+use crate::tui::views::View;
 
 /// What part of a CPU makes a process worth a line of its own, and of the interval in which it was held up or others were because of it.
 const LEAST_SHARE: u64 = 100;
@@ -147,7 +148,7 @@ fn candidates<'a>(making: &Making<'a>, shared: &Shared) -> BTreeMap<Kin<'a>, Vec
         let at = RowRef { kind: Kind::Process, list: List::Awake, index };
         let task = frame.whole(at);
         let is_known = NEEDED.without(task.known) == FieldSet::EMPTY && !task.is_remainder();
-        let is_candidate = is_known && !shared.has(at) && frame.ran_or_waited(at);
+        let is_candidate = is_known && !shared.has(at) && making.is_shown(at);
         if is_candidate && does_little(making, at) && making.matches(at) {
             let parent = shared.heir(task.ppid);
             kin.entry((task.comm.as_bytes(), task.euid, parent, cgroup(task))).or_default().push(at);
@@ -168,7 +169,8 @@ fn does_little(making: &Making<'_>, at: RowRef) -> bool {
         (_, Value::Unsigned(number)) => number == 0,
         _ => true,
     };
-    let fields = making.account.map_or(FieldSet::EMPTY, Account::fields);
+    let fields =
+        making.account.and_then(View::account).map_or(FieldSet::EMPTY, |(account, _)| account.fields());
     is_little(row.usage.cpu_ns) && !is_held && fields.iter().all(is_little_of)
 }
 

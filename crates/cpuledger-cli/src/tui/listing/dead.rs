@@ -161,9 +161,9 @@ fn least_ns(making: &Making<'_>) -> u64 {
 }
 
 fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>, least_ns: u64) -> Vec<Named> {
-    listing.exited.extend(indexes.iter().map(|&index| index as u32));
     let exited = making.frame.exited();
     let push = |DeadName { sum, members }| {
+        listing.exited.extend(members.iter().map(|&index| index as u32));
         let number = listing.sums.len() as u32;
         if sum.name == Name::OtherNames {
             listing.others.push(others(exited, number, &members));
@@ -171,7 +171,9 @@ fn dead_names(making: &Making<'_>, listing: &mut Listing, indexes: Vec<usize>, l
         listing.sums.push(sum);
         (number, members)
     };
-    group::dead_names(exited, indexes.into_iter(), least_ns).into_iter().map(push).collect()
+    let mut names = group::dead_names(exited, indexes.into_iter(), least_ns);
+    names.retain(|name| !making.is_quiet(&name.sum.total));
+    names.into_iter().map(push).collect()
 }
 
 /// What is told of those that share a line: their names.

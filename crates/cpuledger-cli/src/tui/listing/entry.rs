@@ -65,6 +65,8 @@ pub struct Listing {
     pub matched_ns: u64,
     /// The CPU time of the line with the most.
     pub most_ns: u64,
+    /// How many rows ran and match, but have nothing of what the view is about, so they have no line.
+    pub quiet: usize,
     /// What died and matches: indexes of `Frame::exited`.
     pub exited: Vec<u32>,
 }

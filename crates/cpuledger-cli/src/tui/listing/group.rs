@@ -31,6 +31,9 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing, shared: &Shared, 
         for &at in rows {
             sum.add(&making.frame.row(at));
         }
+        if making.is_quiet(&sum.total) {
+            continue;
+        }
         let entry = Entry {
             fold: Some(making.is_folded(&Id::Group(name.clone()))),
             subtree_ns: Some(sum.total.usage.cpu_ns),

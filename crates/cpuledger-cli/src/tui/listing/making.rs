@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::Account;
 use cpuledger::interval::Row;
 use cpuledger_view::key::Key;
 use cpuledger_view::query::{Query, Subject};
@@ -14,8 +13,9 @@ use super::entry::{Entry, Id, Item};
 use crate::cmd::top::options::Options;
 use crate::cmd::top::order::Order;
 use crate::cmd::top::select::is_wanted;
-use crate::tui::config::Settings;
-use crate::tui::frame::{Frame, Kind, RowRef};
+use crate::tui::config::{Settings, Tree};
+use crate::tui::frame::{Frame, Kind, List, RowRef};
+use crate::tui::views::View;
 
 /// What a listing is made of.
 pub struct Making<'a> {
@@ -29,12 +29,12 @@ pub struct Making<'a> {
     pub query: &'a Query,
     /// Arguments that are known.
     pub arguments: &'a Arguments,
+    /// The account that is shown.
+    pub account: Option<View>,
     /// Whose fold is not as usual.
     pub folded: &'a FxHashSet<Id>,
     /// Arguments that are not known can be read.
     pub can_read_arguments: bool,
-    /// The account that the view shows.
-    pub account: Option<Account>,
     /// What the cursor stays with.
     pub followed: Option<&'a Id>,
 }
@@ -94,9 +94,33 @@ impl<'a> Making<'a> {
         self.is_shown(at) && is_wanted(self.options, self.frame.whole(at))
     }
 
-    /// Whether its time makes it worth a line.
+    /// Whether its time makes it worth a line and, where there is a view of that, what happened to it.
     pub(super) fn is_shown(&self, at: RowRef) -> bool {
-        self.settings.has_all || self.frame.ran_or_waited(at)
+        self.settings.has_all
+            || self.frame.ran_or_waited(at) && (self.is_grouped() || !self.is_quiet(&self.frame.row(at)))
+    }
+
+    /// Groups have the figures of all of their rows.
+    fn is_grouped(&self) -> bool {
+        self.settings.group.is_some() && self.settings.tree == Tree::No
+    }
+
+    /// Whether a line would have nothing of what the view is about. Where there is a filter, that says what has a line.
+    pub(super) fn is_quiet(&self, row: &Row) -> bool {
+        let view = self.account.filter(|_| !self.settings.has_all && self.query.is_empty());
+        view.is_some_and(|view| view.is_quiet(row))
+    }
+
+    /// How many rows have no line for that reason alone.
+    pub(super) fn count_quiet(&self) -> usize {
+        if self.account.is_none() || self.is_grouped() {
+            return 0;
+        }
+        let kind = self.kind();
+        let rows = (0..self.frame.count(kind, List::Awake) as u32)
+            .map(|index| RowRef { kind, list: List::Awake, index })
+            .filter(|&at| self.frame.ran_or_waited(at) && self.matches(at));
+        rows.filter(|&at| self.is_quiet(&self.frame.row(at))).count()
     }
 
     /// Whether the cursor is on that row.
@@ -141,6 +165,18 @@ impl<'a> Making<'a> {
     pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
         let order = one.weight.cmp(&other.weight);
         let order = if self.settings.order().1 { order } else { order.reverse() };
-        order.then_with(|| one.number.cmp(&other.number))
+        order
+            .then_with(|| self.compare_equals(&one.entry, &other.entry))
+            .then_with(|| one.number.cmp(&other.number))
+    }
+
+    /// In a view of an account many rows have the same, which may be nothing: those with more CPU time come first.
+    fn compare_equals(&self, one: &Entry, other: &Entry) -> Ordering {
+        match (one.item, other.item) {
+            (Item::Row(one), Item::Row(other)) if self.account.is_some() => {
+                self.frame.cpu_ns(other).cmp(&self.frame.cpu_ns(one))
+            }
+            _ => Ordering::Equal,
+        }
     }
 }

@@ -69,6 +69,7 @@ fn all_text_can_be_read() {
             ("hottest", hottest),
         ];
         let parts = [theme.user, theme.system, theme.stolen, theme.idle, theme.unattributed];
+        let parts = parts.into_iter().chain(theme.graph);
         let needed = texts.map(|(meaning, style)| (meaning, style, OF_TEXT)).into_iter();
         for (meaning, style, least) in needed.chain(parts.map(|style| ("part", style, OF_PARTS))) {
             // What the terminal uses for text can be read on what it uses as background.
@@ -86,13 +87,20 @@ fn all_text_can_be_read() {
 fn parts_differ_without_red_or_green() {
     for (name, theme, _) in themes() {
         let parts = [theme.user, theme.system, theme.stolen, theme.idle];
-        let seen = parts.map(|style| without_green(style.fg.and_then(rgb_of).expect("a colour")));
+        let seen_as = |style: Style| without_green(style.fg.and_then(rgb_of).expect("a colour"));
+        let seen = parts.map(seen_as);
         for (index, one) in seen.iter().enumerate() {
             for other in &seen[index + 1..] {
                 let distance =
                     one.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt();
                 assert!(distance > 0.1, "{name}: part {index}: {distance:.3}");
             }
+        }
+        let system = seen_as(theme.system);
+        for graph in theme.graph.map(seen_as) {
+            let distance =
+                graph.iter().zip(&system).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt();
+            assert!(distance > 0.1, "{name}: graph: {distance:.3}");
         }
     }
 }

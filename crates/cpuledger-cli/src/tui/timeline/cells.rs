@@ -41,7 +41,7 @@ impl Timeline {
             (Point::Past(number), _) => self.past.glance(number).map_or(Cell::Gap, |(_, _, cell)| cell),
             (Point::Recorded(spot), Some(recorded)) => {
                 recorded.replay.glance(spot)?.map_or(Cell::Gap, |glance| match glance.share {
-                    Share::Used(share) => Cell::Used(share),
+                    Share::Used(share) => Cell::Used { share, user: None },
                     Share::Gap => Cell::Gap,
                 })
             }

@@ -13,6 +13,19 @@ pub(super) fn count_of_notes(interval: &Interval) -> usize {
     Writer::default().append_losses(&mut Vec::new(), interval)
 }
 
+/// Of the capacity, the part that figures may be wrong by and still are as they are printed, nearly.
+const NEARLY: u64 = 100;
+
+/// Whether figures of this interval are wrong: the books do not balance, deaths were lost, or a part of the time that is seen is in no row or
+/// in a wrong one. What a source never sees is no such thing.
+pub(super) fn is_inexact(interval: &Interval) -> bool {
+    let hidden_ns = interval.hidden_cpu_ns.unwrap_or(0);
+    let elsewhere_ns = interval.unattributed_by.total_ns().saturating_add(hidden_ns);
+    interval.fault().is_some()
+        || interval.missed_exits > 0
+        || elsewhere_ns > 0 && elsewhere_ns >= interval.capacity_ns / NEARLY
+}
+
 fn losses(interval: &Interval) -> String {
     let mut text = Vec::new();
     Writer::default().append_losses(&mut text, interval);

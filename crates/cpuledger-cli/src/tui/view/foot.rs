@@ -145,6 +145,13 @@ fn place(state: &State) -> String {
 }
 
 fn legend(state: &State, look: &Look) -> Vec<Piece> {
+    match state.listing.quiet {
+        0 => {}
+        1 => return vec![(0, "1 row without traffic hidden: press i".to_owned(), look.theme.label)],
+        count => {
+            return vec![(0, format!("{count} rows without traffic hidden: press i"), look.theme.label)];
+        }
+    }
     let is_shown = |header: &str| state.layout.columns.iter().any(|(_, _, name)| *name == header);
     let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));
     let mut words: Vec<&str> = shown.map(|(_, words)| *words).collect();

@@ -1,10 +1,10 @@
-//! The head, three lines at any width: views and clock; the balance, with who has the most; CPUs, and the last minutes.
+//! The head, three lines at any width: views and clock; the balance, with who has the most; CPUs, and the last minutes. On a large
+//! screen the graph of these has lines of its own at the right, down to the table.
 
+mod figures;
 mod meters;
 
-use cpuledger_proc::escape::escaped;
-use cpuledger_view::interval::balance::Shares;
-use cpuledger_view::interval::column::{append_decimals, append_per_mille, per_mille};
+use cpuledger_view::interval::column::append_decimals;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::shares::apportion;
 use ratatui_core::buffer::Buffer;
@@ -43,7 +43,8 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
     let balance = if lines == 1 { 0 } else { 1 };
     if lines > 1 {
         draw_views(state, look, buffer);
-        meters::draw(state, look, buffer, 2);
+        let graph = strip::own_lines(state, (buffer.area.width, buffer.area.height));
+        meters::draw(state, look, buffer, graph);
     }
     match &state.frame {
         Some(frame) => draw_balance(state, frame, look, buffer, balance),
@@ -71,7 +72,7 @@ pub(super) fn tabs(state: &State, width: u16) -> Vec<(u16, u16, View, String)> {
     // The view that is seen has its whole name in any case.
     let in_short = |view: View| if is_here(state, view) { name(view) } else { view.short_name() };
     let fits = |of: &dyn Fn(View) -> &'static str| {
-        View::ALL.iter().map(|view| of(*view).len() + 2).sum::<usize>() <= room
+        View::ALL.iter().map(|view| of(*view).len() + 2).sum::<usize>() <= room + 1
     };
     let only_here = |view: View| if is_here(state, view) { name(view) } else { "" };
     let shown: &dyn Fn(View) -> &'static str = if fits(&name) {
@@ -101,11 +102,17 @@ fn draw_views(state: &State, look: &Look, buffer: &mut Buffer) {
     let width = buffer.area.width;
     let mut next = 0;
     for (from, _, view, text) in tabs(state, width) {
-        let is_here = is_here(state, view);
+        // The past is one view, whichever the columns are.
+        let is_lit = if state.strip.is_some() { view == View::History } else { is_here(state, view) };
+        let name_style = match is_lit {
+            true => look.theme.selected,
+            false if is_here(state, view) => look.theme.text,
+            false => look.theme.label,
+        };
         let (number, name) = text.split_at(1);
-        let number_style = if is_here { look.theme.selected } else { look.theme.key };
+        let number_style = if is_lit { look.theme.selected } else { look.theme.key };
         next = write(buffer, from, 0, number, number_style);
-        next = write(buffer, next, 0, name, if is_here { look.theme.selected } else { look.theme.label });
+        next = write(buffer, next, 0, name, name_style);
     }
     let room = usize::from(width.saturating_sub(next + 1));
     let pieces = fitting(right(state, Some(look)), room);
@@ -129,7 +136,7 @@ fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
         pieces.push((0, "[PAUSED]".to_owned(), mark));
     }
     if let Some(strip) = state.strip.as_ref().filter(|_| note(state, usize::MAX).is_empty()) {
-        pieces.push((0, strip.words.clone(), style(|look| look.theme.header)));
+        pieces.push((0, strip.words.clone(), mark));
     } else if let Some(frame) = &state.frame {
         pieces.push((2, frame.around.time_of_day.clone(), style(|look| look.theme.text)));
     }
@@ -140,17 +147,19 @@ fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
         pieces.push((4, format!("{} s", String::from_utf8_lossy(&seconds)), label));
     }
     pieces.push((5, frame.interval.source_name().to_owned(), label));
+    let of_notes = if facts::is_inexact(&frame.interval) { mark } else { label };
     match facts::count_of_notes(&frame.interval) {
         0 => {}
-        1 => pieces.push((3, "1 note: press ?".to_owned(), mark)),
-        count => pieces.push((3, format!("{count} notes: press ?"), mark)),
+        1 => pieces.push((3, "1 note ?".to_owned(), of_notes)),
+        count => pieces.push((3, format!("{count} notes ?"), of_notes)),
     }
     pieces
 }
 
 /// One bar of the whole capacity, the figures behind it, and who has the most.
 fn draw_balance(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, row: u16) {
-    let width = buffer.area.width;
+    let graph = strip::own_lines(state, (buffer.area.width, buffer.area.height));
+    let width = strip::left_of(graph, buffer.area.width);
     if frame.interval.is_since_boot() {
         let unread = match frame.around.unread {
             0 => String::new(),
@@ -161,11 +170,11 @@ fn draw_balance(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, 
         return;
     }
     if state.settings.is_exact {
-        write(buffer, 0, row, &exact(frame), look.theme.text);
+        write(buffer, 0, row, &figures::exact(frame), look.theme.text);
         return;
     }
     let bar = (width / 5).clamp(6, 40);
-    let parts = parts(frame);
+    let parts = figures::parts(frame);
     let styles =
         [look.theme.user, look.theme.system, look.theme.stolen, look.theme.unattributed, look.theme.idle];
     let cells = apportion(parts, u64::from(bar)).unwrap_or_default();
@@ -174,78 +183,11 @@ fn draw_balance(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, 
         column = write(buffer, column, row, &mark.repeat(count as usize), style);
     }
     let room = usize::from(width.saturating_sub(bar + 1));
-    draw_pieces(&fitting(figures(state, frame, look), room), buffer, bar + 1, row);
-}
-
-/// User, system, stolen, unattributed and idle time.
-fn parts(frame: &Frame) -> [u64; 5] {
-    let interval = &frame.interval;
-    let [user, system, stolen] = frame.modes_ns();
-    let unattributed = interval.unattributed_ns.unwrap_or(0);
-    let rest = interval.capacity_ns.saturating_sub(interval.attributed_ns + unattributed);
-    [user, system, stolen, unattributed, interval.idle_ns.unwrap_or(rest)]
-}
-
-fn tenths(per_mille: u64) -> String {
-    let mut text = Vec::new();
-    append_per_mille(&mut text, per_mille);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-fn figures(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
-    let interval = &frame.interval;
-    let theme = &look.theme;
-    let length_ns = frame.cpu_length_ns() * state.cpus_in_whole(frame);
-    let of = |ns: u64| tenths(per_mille(ns, length_ns));
-    // They add up as they are printed.
-    let shares = apportion(parts(frame), per_mille(interval.capacity_ns, length_ns)).unwrap_or_default();
-    let [user, system, stolen, unattributed, idle] = shares;
-    let mut pieces = vec![
-        (1, format!("user {}", tenths(user)), theme.user),
-        (1, format!("sys {}", tenths(system)), theme.system),
-    ];
-    // Sources without a balance do not know it.
-    if interval.idle_ns.is_some() {
-        pieces.push((2, format!("stolen {}", tenths(stolen)), theme.stolen));
+    let mut pieces = figures::of_balance(state, frame, look);
+    if graph.is_none() {
+        pieces.append(&mut figures::others(state, frame, look));
     }
-    if interval.idle_ns.is_some() {
-        pieces.push((1, format!("idle {}", tenths(idle)), theme.label));
-    }
-    if interval.unattributed_ns.is_some_and(|ns| ns > 0) {
-        pieces.push((1, format!("unattributed {}", tenths(unattributed)), theme.unattributed));
-    }
-    pieces.push((4, format!("= {} %", of(interval.capacity_ns)), theme.label));
-    if let Some((name, ns)) = largest(frame) {
-        pieces.push((3, format!("most: {name} {} %", of(ns)), theme.own));
-    }
-    if let Some([waited_ns, blocked_ns]) = frame.held_ns() {
-        pieces.push((7, format!("waiting {}", facts::average(waited_ns, frame)), theme.label));
-        pieces.push((8, format!("blocked {}", facts::average(blocked_ns, frame)), theme.label));
-    }
-    pieces
-}
-
-/// The process with the most time.
-fn largest(frame: &Frame) -> Option<(String, u64)> {
-    const MOST: usize = 15;
-    let row = frame.interval.processes.iter().max_by_key(|row| row.usage.cpu_ns)?;
-    let name: String = escaped(row.task.comm.as_bytes()).chars().take(MOST).collect();
-    (row.usage.cpu_ns > 0).then_some((name, row.usage.cpu_ns))
-}
-
-/// The balance to the nanosecond.
-fn exact(frame: &Frame) -> String {
-    let interval = &frame.interval;
-    let known = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
-    let Shares { rest, .. } = Shares::of(interval);
-    let sign = if rest.is_some() { "=" } else { "of" };
-    format!(
-        "attributed {} + idle {} + unattributed {} {sign} {} ns",
-        interval.attributed_ns,
-        known(interval.idle_ns),
-        known(interval.unattributed_ns),
-        interval.capacity_ns
-    )
+    draw_pieces(&fitting(pieces, room), buffer, bar + 1, row);
 }
 
 /// What a click on the head does.
@@ -256,6 +198,6 @@ pub(super) fn places(state: &State, layout: &mut Layout) {
     }
     layout.tabs =
         tabs(state, width).into_iter().map(|(from, to, view, _)| (from, to, Action::View(view))).collect();
-    let (from, to) = strip::place_of_cells(state, meters::timeline_place(state, width));
-    layout.timeline = strip::visible(state, to - from).map(|first| (from, to, first));
+    layout.timeline =
+        strip::place(state, meters::graph_place(state, width, strip::own_lines(state, layout.size)));
 }

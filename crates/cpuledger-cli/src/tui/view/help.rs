@@ -4,6 +4,7 @@ use cpuledger_view::interval::column::TABLE;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::query::aliases;
 use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Modifier;
 
 use super::canvas::{Look, write};
 use super::{dialog, facts};
@@ -29,10 +30,14 @@ pub(super) fn draw(state: &State, help: &Help, look: &Look, buffer: &mut Buffer)
     let top = help.top.min(last_of(&lines, height));
     for (row, line) in (0..height.saturating_sub(1)).zip(lines.iter().skip(top)) {
         match line {
-            Line::Title(text) => drop(write(buffer, 0, row, text, look.theme.group)),
-            Line::Sentence(text) => drop(write(buffer, 0, row, text, look.theme.text)),
+            Line::Title(text) => {
+                write(buffer, 0, row, text, look.theme.own.add_modifier(Modifier::BOLD));
+            }
+            Line::Sentence(text) => {
+                write(buffer, 0, row, text, look.theme.text);
+            }
             Line::Keys(keys, text) => {
-                let next = write(buffer, 1, row, keys, look.theme.mark);
+                let next = write(buffer, 1, row, keys, look.theme.key);
                 write(buffer, INDENT.max(next + 1), row, text, look.theme.text);
             }
         }
@@ -110,12 +115,17 @@ fn found(lines: Vec<Line>, search: &str) -> Vec<Line> {
     found
 }
 
-/// What is to be said of the interval, keys, then what filters and columns are called.
+/// Keys, what filters and columns are called, then what is to be said of the interval; where that is comes first.
 fn lines(state: &State) -> Vec<Line> {
     let title = |text: &str| Line::Title(text.to_owned());
     let keys = |keys: &str, text: &str| Line::Keys(keys.to_owned(), text.to_owned());
-    let mut lines = vec![title("This interval")];
-    lines.extend(facts::sentences(state).into_iter().map(Line::Sentence));
+    let mut lines = Vec::new();
+    match state.frame.as_ref().map_or(0, |frame| facts::count_of_notes(&frame.interval)) {
+        0 => {}
+        1 => lines.push(Line::Sentence("1 note on this interval: at the end of this page (End)".to_owned())),
+        count => lines
+            .push(Line::Sentence(format!("{count} notes on this interval: at the end of this page (End)"))),
+    }
     lines.extend(keys::help().into_iter().map(|(names, text)| match names.as_str() {
         "" => title(text),
         names => keys(names, text),
@@ -127,5 +137,7 @@ fn lines(state: &State) -> Vec<Line> {
     lines.extend(TABLE.iter().map(|column| keys(column.name(), column.help())));
     lines.push(title("Columns of states, in percent of the time that the row was alive"));
     lines.extend(STATE_COLUMNS.iter().map(|column| keys(column.name, column.help)));
+    lines.push(title("This interval"));
+    lines.extend(facts::sentences(state).into_iter().map(Line::Sentence));
     lines
 }

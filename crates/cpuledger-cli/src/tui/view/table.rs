@@ -12,7 +12,7 @@ use ratatui_core::style::Style;
 use super::canvas::{Look, fill, write};
 use super::place::{Place, put};
 use super::states;
-use crate::tui::config::{ShownColumn, Tree};
+use crate::tui::config::{FIRST_COLUMNS, ShownColumn, Tree};
 use crate::tui::frame::RowRef;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
@@ -79,8 +79,29 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
         let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
         place.map(|place| columns.remove(place));
     }
+    // The command has the room of those that say nothing.
+    columns.retain(|shown| has_something(state, shown, width));
     let with_width = |shown: &ShownColumn| (ViewColumn::Column(shown.column), width_of(shown));
     spread(&columns.iter().map(with_width).collect::<Vec<_>>(), width)
+}
+
+/// From this width on there is room for columns that say nothing yet.
+const WIDE: u16 = 140;
+
+/// Whether a column says something: intervals of the past have no history, and where there is little room and the columns are the usual ones,
+/// no row may have had dead threads so far.
+fn has_something(state: &State, shown: &ShownColumn, width: u16) -> bool {
+    match shown.column.name() {
+        _ if shown.width.is_some() => true,
+        "HISTORY" => state.strip.is_none(),
+        "X" => {
+            width >= WIDE
+                || state.has_dead_threads
+                || state.settings.order().0 == "X"
+                || !state.settings.columns.iter().map(|shown| shown.column.name()).eq(FIRST_COLUMNS)
+        }
+        _ => true,
+    }
 }
 
 /// The width of a column; of one that grows, its least.
@@ -159,6 +180,8 @@ fn draw_header(state: &State, look: &Look, buffer: &mut Buffer, places: &[Place]
 fn draw_nothing(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
     let text = if !state.query.is_empty() {
         format!("no row matches `{}`; Esc ends the filter", state.query.text().trim())
+    } else if state.listing.quiet > 0 {
+        "no traffic in this interval".to_owned()
     } else if !state.settings.has_all {
         "nothing ran in this interval; press i to list all".to_owned()
     } else {

@@ -2,6 +2,8 @@ mod alike;
 mod arguments;
 mod cursor;
 mod dead;
+mod graph;
+mod quiet;
 mod room;
 mod views;
 
@@ -88,6 +90,14 @@ fn press(state: &mut State, keys: &str) -> Effect {
         last = state.key(&KeyEvent::new(code, KeyModifiers::NONE));
     }
     last
+}
+
+/// The end of the page of help, which has what is to be said of the interval.
+fn end_of_help(state: &mut State, width: u16, height: u16) -> String {
+    press(state, "?");
+    text(state, width, height);
+    press(state, "End");
+    text(state, width, height)
 }
 
 fn kinds(state: &State) -> (usize, usize, usize) {
@@ -242,7 +252,8 @@ fn what_is_on_the_screen_is_what_json_prints() {
 
 /// The time line with that many neighbours, the shown one among them.
 fn strip(cells: usize, position: usize) -> Strip {
-    let cell = |nth: usize| if nth % 17 == 5 { Cell::Gap } else { Cell::Used((nth * 37 % 1001) as u32) };
+    let used = |share: u32| Cell::Used { share, user: Some(share / 2) };
+    let cell = |nth: usize| if nth % 17 == 5 { Cell::Gap } else { used((nth * 37 % 1001) as u32) };
     Strip {
         words: "2026-03-01 03:12:05".to_owned(),
         cells: (0..cells).map(cell).collect(),
@@ -554,8 +565,7 @@ fn the_head_tells_what_tasks_did_on_average() {
     // Two of the list that have no row, and one that is not listed.
     let hung = 3 * frame.interval.length_ns();
     assert_eq!(blocked, living + dead + hung, "all of the dead were processes of their own");
-    press(&mut state, "?");
-    let shown = text(&mut state, 80, 24);
+    let shown = end_of_help(&mut state, 80, 24);
     let line = shown.lines().find(|line| line.starts_with("On average")).expect("a line");
     let hundredths = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100);
     let [running, waiting, blocked] =

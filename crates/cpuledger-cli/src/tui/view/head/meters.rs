@@ -1,10 +1,13 @@
-//! The third line of the head: a meter for each CPU, memory and load, and the time line behind them.
+//! The third line of the head: a meter for each CPU, memory and load, and the graph behind them. Where that has lines of its own,
+//! memory and load are below the meters.
 
 use cpuledger::host_statistics::CpuShare;
 use cpuledger_model::make;
 use cpuledger_view::interval::column::append_size;
 use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
+use super::figures::others;
 use crate::tui::frame::Frame;
 use crate::tui::state::State;
 use crate::tui::view::canvas::{Look, bar_marks, step, write};
@@ -21,17 +24,21 @@ const FEW: usize = 8;
 const METER: u16 = 17;
 const BAR: usize = 8;
 
+/// The line of the meters.
+const ROW: u16 = 2;
+
 /// The narrowest time line.
 const LEAST_TIMELINE: u16 = 12;
 
-/// How wide the meters are, and how many CPUs a cell stands for: 0 where they have figures.
-fn meters(state: &State, frame: &Frame, width: u16) -> (u16, usize) {
+/// How wide the meters are, and how many CPUs a cell stands for: 0 where they have figures. `is_alone`: nothing has to be behind them.
+fn meters(state: &State, frame: &Frame, width: u16, is_alone: bool) -> (u16, usize) {
     let count =
         if state.settings.has_cpus { frame.around.cpus.len() } else { 1.min(frame.around.cpus.len()) };
     if count == 0 {
         return (0, 0);
     }
-    if count <= FEW && count as u16 * METER + 2 * WIDE / 3 <= width && width >= WIDE {
+    let behind = if is_alone { 0 } else { 2 * WIDE / 3 };
+    if count <= FEW && count as u16 * METER + behind <= width && (is_alone || width >= WIDE) {
         return (count as u16 * METER, 0);
     }
     let room = usize::from(width / 2).saturating_sub(4).max(1);
@@ -75,36 +82,47 @@ fn size(bytes: u64) -> String {
 
 /// The words that there is room for beside the meters and the narrowest time line.
 fn fitting_words(state: &State, frame: &Frame, width: u16, look: Option<&Look>) -> Vec<Piece> {
-    let (meters, _) = meters(state, frame, width);
+    let (meters, _) = meters(state, frame, width, false);
     let room = usize::from(width.saturating_sub(meters + 2 + LEAST_TIMELINE.max(width / 3)));
     fitting(words(state, frame, look), room)
 }
 
-/// Where the time line is.
-pub(super) fn timeline_place(state: &State, width: u16) -> (u16, u16) {
-    let Some(frame) = &state.frame else { return (0, width) };
-    let (meters, _) = meters(state, frame, width);
+/// Where the graph is: in its own lines, or behind the words.
+pub(super) fn graph_place(state: &State, width: u16, own: Option<Rect>) -> Rect {
+    if let Some(own) = own {
+        return own;
+    }
+    let Some(frame) = &state.frame else { return Rect::new(0, ROW, width, 1) };
+    let (meters, _) = meters(state, frame, width, false);
     let words = needed(&fitting_words(state, frame, width, None)) as u16;
-    let before = meters + u16::from(meters > 0) + words + 2 * u16::from(words > 0);
-    (before.min(width), width)
+    let before = (meters + u16::from(meters > 0) + words + 2 * u16::from(words > 0)).min(width);
+    Rect::new(before, ROW, width - before, 1)
 }
 
-/// Draws the line.
-pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
+/// Draws the line; `graph` is where the graph has lines of its own.
+pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, graph: Option<Rect>) {
     let width = buffer.area.width;
     let Some(frame) = &state.frame else { return };
-    let (meters, each) = meters(state, frame, width);
+    let left = strip::left_of(graph, width);
+    let (meters, each) = meters(state, frame, left, graph.is_some());
     if meters > 0 && each == 0 {
-        draw_bars(&shown(state, frame), look, buffer, row);
+        draw_bars(&shown(state, frame), look, buffer, ROW);
     } else if meters > 0 {
-        let mut column = write(buffer, 0, row, "CPU ", look.theme.label);
+        let mut column = write(buffer, 0, ROW, "CPU ", look.theme.label);
         for of_cell in shown(state, frame).chunks(each) {
             let mark = step(mean(of_cell), look.is_ascii).to_string();
-            column = write(buffer, column, row, &mark, look.theme.user);
+            column = write(buffer, column, ROW, &mark, look.theme.user);
         }
     }
-    draw_pieces(&fitting_words(state, frame, width, Some(look)), buffer, meters + u16::from(meters > 0), row);
-    strip::draw(state, look, buffer, timeline_place(state, width), row);
+    let from = meters + u16::from(meters > 0);
+    if graph.is_some() {
+        let room = usize::from(left.saturating_sub(from));
+        draw_pieces(&fitting(others(state, frame, look), room), buffer, from, ROW);
+        draw_pieces(&fitting(words(state, frame, Some(look)), left.into()), buffer, 0, ROW + 1);
+    } else {
+        draw_pieces(&fitting_words(state, frame, width, Some(look)), buffer, from, ROW);
+    }
+    strip::draw(state, look, buffer, graph_place(state, width, graph));
 }
 
 fn busy(share: &CpuShare) -> u32 {

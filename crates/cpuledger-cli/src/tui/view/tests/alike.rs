@@ -151,6 +151,9 @@ fn a_view_keeps_apart_what_it_is_about() {
     last.usage.growth.network_sent_bytes = 1;
     let mut state = screen(frame, |_| ARGUMENTS);
     assert_eq!(sets(&state), [5]);
+    press(&mut state, "6");
+    assert!(sets(&state).is_empty(), "those without traffic have no line");
+    press(&mut state, "1 i");
     for view in ["2", "4", "6"] {
         press(&mut state, view);
         assert_eq!(sets(&state), [4], "{view}");
@@ -158,6 +161,7 @@ fn a_view_keeps_apart_what_it_is_about() {
     }
     press(&mut state, "5");
     assert_eq!((sets(&state), state.account.is_some()), (vec![5], true), "that is not about disks");
+    press(&mut state, "i");
     assert!(Account::ALL.len() == 4, "each has been looked at");
     press(&mut state, "1 H");
     assert!(sets(&state).is_empty(), "threads");

@@ -51,10 +51,10 @@ fn what_is_said_goes_on_in_the_next_line() {
     frame.interval.source = cpuledger::SourceKind::Procfs;
     (frame.interval.idle_ns, frame.interval.unattributed_ns, frame.interval.exited) = (None, None, None);
     let mut state = state(frame);
-    assert!(text(&mut state, 80, 24).contains("1 note: press ?"), "what is not seen is counted in the head");
+    assert!(text(&mut state, 80, 24).contains("1 note ?"), "what is not seen is counted in the head");
     for (width, height) in [(80, 40), (120, 30), (200, 24)] {
-        press(&mut state, "?");
-        let shown = words(&mut state, width, height);
+        let shown = end_of_help(&mut state, width, height);
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         press(&mut state, "Esc");
         let note = "Not seen (root sees them; `cpuledger doctor` says why): processes that exited in the interval, idle, \
                     stolen, blocked and sleeping time; time is in ticks";
@@ -105,8 +105,7 @@ fn the_balance_adds_up_as_it_is_printed() {
     press(&mut state, "n");
     let exact = "attributed 198640500 + idle 1800000000 + unattributed 1359500 = 2000000000 ns";
     assert!(words(&mut state, 80, 24).contains(exact));
-    press(&mut state, "?");
-    let shown = words(&mut state, 80, 24);
+    let shown = end_of_help(&mut state, 80, 24).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("attributed 19.864% idle 180.000% unattributed 0.136% of 200%; unattributed 1359500 ns (uncovered CPU 1359500)"), "{shown}");
 }
 

@@ -200,13 +200,15 @@ fn the_time_line_is_calm_and_has_its_words_at_every_width() {
             let line: String = (0..width).map(|column| buffer[(column, 2)].symbol()).collect();
             let words = if is_past { "over time " } else { "until now " };
             assert!(line.contains(words), "{width}: {line}");
-            let (from, to, _) = state.layout.timeline.expect("there is one");
-            assert!(to - from >= 4 && to == width, "{width}: {line}");
+            let timeline = state.layout.timeline.clone().expect("there is one");
+            let to = timeline.from + timeline.steps.len() as u16;
+            assert!(timeline.steps.len() >= 4 && to == width && timeline.rows == (2, 3), "{width}: {line}");
             let alarming = look.theme.heat.map(|style| style.fg);
-            let cells = (from..to).map(|column| &buffer[(column, 2)]).filter(|cell| cell.symbol() != "·");
-            for cell in cells.filter(|cell| !["[", "]"].contains(&cell.symbol())) {
-                assert!(!alarming.contains(&Some(cell.fg)), "{width}: {line}");
-                assert!(is_past || cell.symbol() == "▇", "{width}: {line}");
+            let cells = (timeline.from..to).map(|column| &buffer[(column, 2)]);
+            for cell in cells.filter(|cell| !["[", "]", "·"].contains(&cell.symbol())) {
+                let is_system = Some(cell.fg) == look.theme.system.fg;
+                assert!(is_system || !alarming.contains(&Some(cell.fg)), "{width}: {line}");
+                assert!(is_past || cell.symbol() == "⣿", "{width}: {line}");
             }
         }
     }
@@ -269,13 +271,26 @@ fn a_click_on_the_time_line_goes_to_that_interval() {
     }
     text(&mut state, 100, 24);
     assert_eq!(click(&mut state, 99, 2), Effect::None, "it is shown");
-    assert_eq!(click(&mut state, 96, 2), Effect::Travel(Travel::Step(-3)));
+    // Each column has two intervals, and means the nearer one.
+    assert_eq!(click(&mut state, 98, 2), Effect::Travel(Travel::Step(-2)));
+    assert_eq!(click(&mut state, 95, 2), Effect::Travel(Travel::Step(-8)));
     assert_eq!(click(&mut state, 80, 2), Effect::None, "nothing is there");
     state.strip = Some(strip(20, 7));
     let shown = text(&mut state, 100, 24);
     let here = place(&shown, 2, "[") + 1;
-    assert_eq!(click(&mut state, here - 3, 2), Effect::Travel(Travel::Step(-2)));
-    assert_eq!(click(&mut state, here + 3, 2), Effect::Travel(Travel::Step(2)));
+    assert_eq!(click(&mut state, here - 2, 2), Effect::Travel(Travel::Step(-1)));
+    assert_eq!(click(&mut state, here - 3, 2), Effect::Travel(Travel::Step(-3)));
+    assert_eq!(click(&mut state, here + 1, 2), Effect::None, "the frame around what is shown");
+    assert_eq!(click(&mut state, here + 3, 2), Effect::Travel(Travel::Step(3)));
+    // On a large screen it has three lines.
+    text(&mut state, 120, 40);
+    let timeline = state.layout.timeline.clone().expect("there is one");
+    let here =
+        timeline.from + timeline.steps.iter().position(|steps| *steps == 0).expect("it is shown") as u16;
+    for row in 1..=3 {
+        assert_eq!(click(&mut state, here + 3, row), Effect::Travel(Travel::Step(1)));
+    }
+    assert_eq!(click(&mut state, here + 3, 4), Effect::None, "the headers of columns are below it");
 }
 
 #[test]
@@ -480,7 +495,7 @@ fn the_help_page_is_searched() {
     );
     assert!(!shown.contains("threads instead of processes"));
     press(&mut state, "Esc");
-    assert!(text(&mut state, 80, 24).contains("This interval"));
+    assert!(text(&mut state, 80, 24).starts_with("See something else"), "keys come first");
     press(&mut state, "Esc");
     assert!(matches!(state.mode, Mode::Table));
 }
