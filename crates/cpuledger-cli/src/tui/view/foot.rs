@@ -156,7 +156,8 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
     let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));
     let mut words: Vec<&str> = shown.map(|(_, words)| *words).collect();
     let has_parts = state.listing.entries.iter().any(|entry| entry.is_part);
-    if has_parts && words.len() < OF_DEAD.len() && is_shown("%CPU") {
+    // X is left out while no row has such time.
+    if has_parts && (words.is_empty() || state.account.is_some()) && is_shown("%CPU") {
         words.push(IN_PARENTHESES);
     }
     let is_dead = |item: Item| matches!(item, Item::Exited(_) | Item::ExitedName(_));
