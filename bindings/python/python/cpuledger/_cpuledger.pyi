@@ -474,6 +474,9 @@ class ProcessRow(Row):
     def disk_write_ns(self) -> int | None:
         """Time of these; likewise."""
     @property
+    def disk_blocked_ns(self) -> int | None:
+        """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
+    @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
     @property
@@ -709,6 +712,9 @@ class TaskRow(Row):
     @property
     def disk_write_ns(self) -> int | None:
         """Time of these; likewise."""
+    @property
+    def disk_blocked_ns(self) -> int | None:
+        """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
     @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
@@ -1126,6 +1132,9 @@ class ListedRow(Row):
     @property
     def disk_write_ns(self) -> int | None:
         """Time of these; likewise."""
+    @property
+    def disk_blocked_ns(self) -> int | None:
+        """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
     @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""

@@ -206,6 +206,7 @@ impl Oracle {
             | Field::DiskWrites
             | Field::DiskWrittenBytes
             | Field::DiskWriteNs
+            | Field::DiskBlocked
             | Field::WaitSuffered
             | Field::WaitCaused => Unsaid("only a ledger counts it, while it is asked to"),
             Field::Vsize => Number(self.stat(23)),

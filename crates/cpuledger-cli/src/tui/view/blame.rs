@@ -102,7 +102,7 @@ fn longest(state: &State, width: u16) -> Option<String> {
 }
 
 /// Because of whom the cgroup of the selected row waited, or the selected group: names with their shares of these waits, as many as there is room for. Pairs are
-/// kept by cgroup alone. `None`: they are not kept, it did not wait, or another view is shown.
+/// kept by cgroup alone. `None`: they are not kept, it waited for itself or not at all, or another view is shown.
 pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
     let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame))?;
     let pairs = frame.interval.pairs.as_ref()?;
@@ -122,11 +122,17 @@ pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
         _ => return None,
     };
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    let mut all_ns = 0;
+    let (mut all_ns, mut of_itself_ns) = (0, 0);
     for pair in by_name(pairs, by, named).into_iter().filter(|pair| pair.of == own) {
-        let name = if pair.by == own { "itself" } else { pair.by.label() };
+        let is_own = pair.by == own;
+        of_itself_ns += if is_own { pair.ns } else { 0 };
+        let name = if is_own { "itself" } else { pair.by.label() };
         sums.insert(name.to_owned(), pair.ns);
         all_ns += pair.ns;
+    }
+    // The tasks of a cgroup are most often in each other's way: that explains nothing.
+    if all_ns - of_itself_ns < all_ns / 20 {
+        return None;
     }
     let names = largest(sums, all_ns);
     let words = |count: usize| format!("{who}: {}", names[..count].join(", "));

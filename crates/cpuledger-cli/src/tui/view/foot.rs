@@ -93,6 +93,7 @@ const IN_PARENTHESES: &str = "( ): in the line above, too";
 
 /// What the figures of states are shares of.
 const OF_LIVES: &str = "% of the interval; dead: % of their lives";
+const WAIT_OF_LIVES: &str = "dead: %WAIT of their lives";
 
 /// From this width on they are explained.
 const LEAST_WIDTH_OF_LEGEND: u16 = 60;
@@ -161,8 +162,12 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
         words.push(IN_PARENTHESES);
     }
     let is_dead = |item: Item| matches!(item, Item::Exited(_) | Item::ExitedName(_));
-    if state.view() == View::States && state.listing.entries.iter().any(|entry| is_dead(entry.item)) {
-        words.push(OF_LIVES);
+    if state.listing.entries.iter().any(|entry| is_dead(entry.item)) {
+        match state.view() {
+            View::States => words.push(OF_LIVES),
+            View::Blame if is_shown("%WAIT") => words.push(WAIT_OF_LIVES),
+            _ => {}
+        }
     }
     words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
 }
