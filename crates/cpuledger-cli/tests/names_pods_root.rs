@@ -205,6 +205,13 @@ impl Container {
         ticks.sum::<u128>() * 10_000_000
     }
 
+    /// That of its pod, as the path of its cgroup has it.
+    fn pod_id(&self) -> String {
+        let path = self.cgroup.path.to_str().expect("UTF-8");
+        let (_, from) = path.split_once("-pod").expect("a pod");
+        from.split_once(".slice").expect("a slice").0.replace('_', "-")
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is ours");
     }
@@ -344,8 +351,12 @@ fn the_service_has_names_if_its_unit_lets_it_and_says_why_not_root() {
         serde_json::from_str(&pods.told(&["doctor", "--format", "json", "--socket", socket])).expect("JSON")
     };
     let service = pods.service(OF_UNIT);
-    let id = &pods.of("web").id[..12];
-    let samples = wait_for(&pods.metrics(&service), &[("container", id), ("pod", "unknown")]);
+    let web = pods.of("web");
+    // The path has the ids of the container and the pod, and not the image.
+    let samples = wait_for(
+        &pods.metrics(&service),
+        &[("container", &web.id[..12]), ("pod", &web.pod_id()), ("image", "unknown")],
+    );
     assert_eq!(samples.of("cpuledger_cpu_seconds_total", "name=\"web\"").next(), None);
     let report = doctor(&service);
     assert!(report["names"]["service"]["nameless"]["denied"].as_u64() > Some(0), "{report}");
