@@ -91,11 +91,10 @@ pub(crate) fn read(table: &Table, names: &Names) -> Disks {
         let used = DiskUse { reads, writes, discards, blocked_ns: get(Column::ENDED_BLOCKED_NS) };
         let number = |column| u32::try_from(table.get(column, row)?).ok();
         let name = table.get(Column::DISK_NAME, row).and_then(|number| names.get(number)).unwrap_or_default();
-        let disk = Disk {
-            numbers: number(Column::DISK_MAJOR).zip(number(Column::DISK_MINOR)),
-            name: name.to_vec(),
-            ..Disk::default()
-        };
+        let numbers = number(Column::DISK_MAJOR).zip(number(Column::DISK_MINOR));
+        // All others have no name.
+        let name = numbers.map_or_else(Vec::new, |_| name.to_vec());
+        let disk = Disk { numbers, name, ..Disk::default() };
         devices.push(match table.get(Column::DISK_PART, row) {
             None => {
                 let (queue_ns, device_ns) = (get(Column::QUEUE_NS), get(Column::DEVICE_NS));
@@ -177,6 +176,7 @@ mod tests {
         table.set(Column::DISK_PART, 2, Some(99));
         table.set(Column::DISK_MAJOR, 0, Some(1 << 32));
         let read = decoded(&frame).disks();
+        assert!(read.devices.iter().all(|disk| disk.numbers.is_some() || disk.name.is_empty()), "{read:?}");
         assert_eq!(read.all(), all);
         assert_eq!(read.devices.len(), 2, "a disk without numbers is among the others: {read:?}");
         assert_eq!(read.devices[0].unattributed, DiskUse::default());
