@@ -577,6 +577,6 @@ fn the_head_tells_what_tasks_did_on_average() {
     assert!(shown.contains("Pressure"), "beside it: {shown}");
     press(&mut state, "Esc");
     let shown = text(&mut state, 200, 24);
-    let [waiting, blocked] = [format!("{waiting} waiting for a CPU"), format!("{blocked} blocked")];
+    let [waiting, blocked] = [format!("{waiting} wait for a CPU"), format!("{blocked} blocked")];
     assert!(shown.contains(&waiting) && shown.contains(&blocked), "in the head, too: {shown}");
 }

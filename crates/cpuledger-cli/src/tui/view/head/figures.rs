@@ -62,7 +62,7 @@ pub(super) fn others(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
         pieces.push((3, format!("most: {name} {} %", tenths(per_mille(ns, length_ns))), theme.own));
     }
     if let Some([waited_ns, blocked_ns]) = frame.held_ns() {
-        pieces.push((7, format!("{} waiting for a CPU", facts::average(waited_ns, frame)), theme.label));
+        pieces.push((7, format!("{} wait for a CPU", facts::average(waited_ns, frame)), theme.label));
         pieces.push((8, format!("{} blocked", facts::average(blocked_ns, frame)), theme.label));
     }
     pieces
