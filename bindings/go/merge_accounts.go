@@ -125,12 +125,12 @@ const (
 	partForgotten    = 2
 )
 
-// diskUse are requests, bytes and times of reads, writes and discards.
-type diskUse [9]uint64
+// diskUse are requests, bytes and times of reads, writes and discards, and for how long tasks were blocked for them.
+type diskUse [10]uint64
 
 var usedFields = [...]Field{
 	FieldEndedReads, FieldEndedReadBytes, FieldEndedReadNs, FieldEndedWrites, FieldEndedWrittenBytes, FieldEndedWriteNs,
-	FieldEndedDiscards, FieldEndedDiscardedBytes, FieldEndedDiscardNs,
+	FieldEndedDiscards, FieldEndedDiscardedBytes, FieldEndedDiscardNs, FieldEndedBlockedNs,
 }
 
 func (u *diskUse) add(more diskUse) {
