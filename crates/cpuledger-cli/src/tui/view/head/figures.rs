@@ -58,6 +58,10 @@ pub(super) fn others(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
     let theme = &look.theme;
     let length_ns = frame.cpu_length_ns() * state.cpus_in_whole(frame);
     let mut pieces = Vec::new();
+    // Totals are of no interval.
+    if frame.interval.is_since_boot() {
+        return pieces;
+    }
     if let Some((name, ns)) = largest(frame) {
         pieces.push((3, format!("most: {name} {} %", tenths(per_mille(ns, length_ns))), theme.own));
     }

@@ -511,4 +511,5 @@ fn what_nothing_has_happened_to_is_a_dot_and_what_is_since_the_start_is_named() 
     frame.around.unread = 12;
     state.take(Box::new(frame));
     assert!(text(&mut state, 80, 24).contains("Totals since each process began (12 not read); the first"));
+    assert!(!text(&mut state, 120, 40).contains("most: "), "nobody has the most of no interval");
 }
