@@ -1,8 +1,10 @@
 //! What each busy disk did: above the table of disks.
 
+use cpuledger_proc::count::count_of;
 use cpuledger_view::devices::{DeviceRow, Figures, rows};
-use cpuledger_view::interval::column::{append_size, per_second};
+use cpuledger_view::interval::column::per_second;
 use cpuledger_view::layout;
+use cpuledger_view::report::text::size;
 
 use super::facts::average;
 use crate::tui::frame::Frame;
@@ -40,17 +42,10 @@ pub(super) fn lines(state: &State, (width, height): (u16, u16)) -> Vec<String> {
 /// `sda  12 reads 48.0K/s  320 writes 160.0M/s  0.36 requests at a time on average`.
 fn words(row: &DeviceRow, frame: &Frame) -> Vec<String> {
     let mut words = vec![row.label()];
-    let kinds = [
-        (row.reads, "read", "reads"),
-        (row.writes, "write", "writes"),
-        (row.discards, "discard", "discards"),
-    ];
-    for (figures, one, many) in kinds {
+    for (figures, noun) in [(row.reads, "read"), (row.writes, "write"), (row.discards, "discard")] {
         let Figures { count: Some(count @ 1..), bytes: Some(bytes), .. } = figures else { continue };
-        let mut rate = Vec::new();
-        append_size(&mut rate, per_second(bytes, frame.cpu_length_ns()));
-        let kind = if count == 1 { one } else { many };
-        words.push(format!("{count} {kind} {}/s", String::from_utf8_lossy(&rate)));
+        let rate = size(per_second(bytes, frame.cpu_length_ns()));
+        words.push(format!("{} {rate}/s", count_of(count, noun)));
     }
     if let (Some(queue_ns), Some(device_ns)) = (row.queue_ns, row.device_ns) {
         let held_ns = queue_ns.saturating_add(device_ns);

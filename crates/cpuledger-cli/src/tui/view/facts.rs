@@ -69,16 +69,11 @@ fn counts(state: &State, frame: &Frame) -> String {
         ));
     }
     let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
-    let counted =
-        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    parts.push(format!("{} active", counted(processes, "process", "processes")));
+    parts.push(format!("{} active", count_of(processes as u64, "process")));
     if state.settings.has_all {
-        let listed = if state.settings.has_threads {
-            counted(frame.all(Kind::Task).count(), "thread", "threads")
-        } else {
-            counted(frame.all(Kind::Process).count(), "process", "processes")
-        };
-        parts.push(format!("{listed} listed"));
+        let (kind, noun) =
+            if state.settings.has_threads { (Kind::Task, "thread") } else { (Kind::Process, "process") };
+        parts.push(format!("{} listed", count_of(frame.all(kind).count() as u64, noun)));
     }
     parts.join(", ")
 }

@@ -1,5 +1,6 @@
 //! The last lines: the history of the selected row, and the keys or what is to be said.
 
+use cpuledger_proc::count::count_of;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::append_per_mille;
 use cpuledger_view::layout::wrap;
@@ -146,12 +147,10 @@ fn place(state: &State) -> String {
 }
 
 fn legend(state: &State, look: &Look) -> Vec<Piece> {
-    match state.listing.quiet {
-        0 => {}
-        1 => return vec![(0, "1 row without traffic hidden: press i".to_owned(), look.theme.label)],
-        count => {
-            return vec![(0, format!("{count} rows without traffic hidden: press i"), look.theme.label)];
-        }
+    let quiet = state.listing.quiet;
+    if quiet > 0 {
+        let rows = count_of(quiet as u64, "row");
+        return vec![(0, format!("{rows} without traffic hidden: press i"), look.theme.label)];
     }
     let is_shown = |header: &str| state.layout.columns.iter().any(|(_, _, name)| *name == header);
     let shown = OF_DEAD.iter().filter(|(header, _)| is_shown(header));

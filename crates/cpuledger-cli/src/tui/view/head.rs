@@ -4,6 +4,7 @@
 mod figures;
 mod meters;
 
+use cpuledger_proc::count::count_of;
 use cpuledger_view::interval::column::append_decimals;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::shares::apportion;
@@ -148,10 +149,9 @@ fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
     }
     pieces.push((5, frame.interval.source_name().to_owned(), label));
     let of_notes = if facts::is_inexact(&frame.interval) { mark } else { label };
-    match facts::count_of_notes(&frame.interval) {
-        0 => {}
-        1 => pieces.push((3, "1 note ?".to_owned(), of_notes)),
-        count => pieces.push((3, format!("{count} notes ?"), of_notes)),
+    let notes = facts::count_of_notes(&frame.interval);
+    if notes > 0 {
+        pieces.push((3, format!("{} ?", count_of(notes as u64, "note")), of_notes));
     }
     pieces
 }

@@ -1,5 +1,6 @@
 //! The help page, made of the table of keys.
 
+use cpuledger_proc::count::count_of;
 use cpuledger_view::interval::column::TABLE;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::query::aliases;
@@ -120,11 +121,10 @@ fn lines(state: &State) -> Vec<Line> {
     let title = |text: &str| Line::Title(text.to_owned());
     let keys = |keys: &str, text: &str| Line::Keys(keys.to_owned(), text.to_owned());
     let mut lines = Vec::new();
-    match state.frame.as_ref().map_or(0, |frame| facts::count_of_notes(&frame.interval)) {
-        0 => {}
-        1 => lines.push(Line::Sentence("1 note on this interval: at the end of this page (End)".to_owned())),
-        count => lines
-            .push(Line::Sentence(format!("{count} notes on this interval: at the end of this page (End)"))),
+    let notes = state.frame.as_ref().map_or(0, |frame| facts::count_of_notes(&frame.interval));
+    if notes > 0 {
+        let notes = count_of(notes as u64, "note");
+        lines.push(Line::Sentence(format!("{notes} on this interval: at the end of this page (End)")));
     }
     lines.extend(keys::help().into_iter().map(|(names, text)| match names.as_str() {
         "" => title(text),

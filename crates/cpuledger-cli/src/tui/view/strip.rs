@@ -122,29 +122,45 @@ fn before(state: &State, area: Rect) -> u16 {
     if area.height > 1 { SCALE[0].len() as u16 } else { words(state, area.width).len() as u16 }
 }
 
+/// The graph as it is seen.
+struct Seen {
+    graph: Graph,
+    columns: Vec<Column>,
+    /// Which of the columns has the interval that is shown alone, between two sides of a frame.
+    here: Option<usize>,
+    /// How wide the words are, which are in front of the columns.
+    before: u16,
+    /// Where the columns begin: the newest is at the right edge.
+    from: u16,
+}
+
+impl Seen {
+    /// `None`: no interval is over.
+    fn of(state: &State, area: Rect) -> Option<Seen> {
+        let graph = Graph::of(state)?;
+        let frame = if graph.is_past { 2 } else { 0 };
+        let before = before(state, area);
+        let (columns, here) = graph.columns(usize::from(area.width.saturating_sub(before + frame)));
+        let from = area.right().saturating_sub(columns.len() as u16 + frame);
+        Some(Seen { graph, columns, here, before, from })
+    }
+}
+
 /// Where the columns are, and what a click on each of them does. `None`: there are none.
 pub(super) fn place(state: &State, area: Rect) -> Option<TimeLine> {
-    let graph = Graph::of(state)?;
-    let frame = if graph.is_past { 2 } else { 0 };
-    let room = usize::from(area.width.saturating_sub(before(state, area) + frame));
-    let (columns, here) = graph.columns(room);
+    let Seen { graph, columns, here, from, .. } = Seen::of(state, area)?;
     let mut steps: Vec<i64> = columns.into_iter().map(|column| graph.steps(column)).collect();
     if let Some(here) = here {
         // The lines on both sides of it.
         steps.splice(here..=here, [0; 3]);
     }
-    let from = area.right().saturating_sub(steps.len() as u16);
     Some(TimeLine { from, rows: (area.top(), area.bottom()), steps })
 }
 
 /// Draws it there.
 pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) {
-    let Some(graph) = Graph::of(state) else { return };
-    let frame = if graph.is_past { 2 } else { 0 };
-    let before = before(state, area);
-    let (columns, here) = graph.columns(usize::from(area.width.saturating_sub(before + frame)));
-    // The newest is at the right edge.
-    let mut column = area.right().saturating_sub(columns.len() as u16 + frame);
+    let Some(Seen { graph, columns, here, before, from }) = Seen::of(state, area) else { return };
+    let mut column = from;
     if area.height > 1 {
         for (row, words) in (area.top()..area.bottom()).zip(scale(area.height)) {
             write(buffer, column.saturating_sub(before), row, words, look.theme.label);

@@ -3,7 +3,7 @@
 
 use cpuledger::host_statistics::CpuShare;
 use cpuledger_model::make;
-use cpuledger_view::interval::column::append_size;
+use cpuledger_view::report::text::size;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
@@ -72,12 +72,6 @@ fn words(state: &State, frame: &Frame, look: Option<&Look>) -> Vec<Piece> {
         pieces.push((2, format!("{} died", exited.len()), label));
     }
     pieces
-}
-
-fn size(bytes: u64) -> String {
-    let mut text = Vec::new();
-    append_size(&mut text, bytes);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The words that there is room for beside the meters and the narrowest time line.
