@@ -69,7 +69,7 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	cargo fmt --all --check
 	scripts/check-dependencies
 	@rm -f $(not_run)
-	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --locked --no-fail-fast
+	CPULEDGER_TESTS_NOT_RUN=$(not_run) scripts/run-tests --workspace
 	scripts/check-noop-build
 	-@scripts/install-packages vm
 	$(matrix) --if-possible --machine two-cpus --short
@@ -81,14 +81,14 @@ test-clients: test-engines test-bindings ## what other programs make of the book
 test-engines: ## exports and fleets with DuckDB, ClickHouse and Spark: what computes for minutes
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)-engines
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run)-engines cargo test --workspace --test clients --test fleet --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run)-engines scripts/run-tests --workspace --test clients --test fleet
 	@scripts/tests-not-run $(not_run)-engines
 
 test-bindings: ## the clients in Go and Python, a push to a real collector, MCP, Podman, object stores, the page and the pictures in browsers (as root)
 	@scripts/install-packages build test clients
 	@rm -f $(not_run)
 	cargo build --workspace --bin cpuledger-net --locked
-	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --test web_browser_root --test screen_picture --locked
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) scripts/run-tests --workspace --test store --test push_collector_root --test mcp_root --test go_client_root --test python_root --test names_podman_root --test web_browser_root --test screen_picture
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

@@ -6,10 +6,11 @@ mod service;
 mod tmux;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpuledger_load::scene::alone;
+use cpuledger_load::{Cgroup, online_cpus};
 use cpuledger_service::client::Client;
 use jiff::Timestamp;
 
@@ -139,10 +140,32 @@ fn a_live_screen_goes_back_into_the_recording_of_the_service_root() {
     terminal.quit();
 }
 
+/// Wants one CPU all the time, from within a cgroup; ends when dropped.
+struct Spinner(Child);
+
+impl Spinner {
+    fn start(cgroup: &Cgroup, cpu: u32) -> Spinner {
+        let script = format!("echo $$ > {}/cgroup.procs; while :; do :; done", cgroup.path().display());
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu.to_string(), "sh", "-c", &script]).stdin(Stdio::null());
+        Spinner(command.spawn().expect("util-linux is installed"))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it is ours");
+    }
+}
+
 /// The view of blame asks for pairs beside it, gets what the user may have, and keeps nothing when another view is shown.
 #[test]
 fn blame_has_pairs_where_the_service_grants_them_root() {
     let _alone = alone();
+    let cpu = online_cpus().expect("sysfs").pop().expect("a CPU");
+    let groups = [(); 2].map(|()| Cgroup::new("cpu").expect("a cgroup"));
+    let spinners = [Spinner::start(&groups[0], cpu), Spinner::start(&groups[1], cpu)];
     let service = Service::start("[ledger]\naccounts_of_readers = [\"blame\"]\n");
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
     let mut wait_for = |wanted: &[&str]| {
@@ -173,6 +196,10 @@ fn blame_has_pairs_where_the_service_grants_them_root() {
         terminal.wait(|text| text.contains("CAUSED▾") && !text.contains("was not kept"));
         wait_for(accounts);
         if accounts.contains(&"pairs") {
+            // Of one that waits because of another cgroup, whatever else this machine does.
+            terminal.press(&["F4"]);
+            terminal.write(&format!("pid={}", spinners[0].0.id()));
+            terminal.press(&["Enter"]);
             terminal.wait_for("its cgroup waited for: ");
         }
         terminal.press(&["1"]);
