@@ -69,7 +69,10 @@ static __always_inline u32 first_class(u64 set)
 	below -= below >> 1 & 0x5555555555555555ULL;
 	below = (below & 0x3333333333333333ULL) + (below >> 2 & 0x3333333333333333ULL);
 	below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return below * 0x0101010101010101ULL >> 56 & (CPULEDGER_CLASSES - 1);
+	below = below * 0x0101010101010101ULL >> 56;
+	/* Clang 21 makes a table of all that, knows its values, and leaves out the bound: the verifier does not know them. */
+	barrier_var(below);
+	return below & (CPULEDGER_CLASSES - 1);
 }
 
 /* The number of a cgroup at one of the places where it may be; OTHER is none. */

@@ -488,7 +488,8 @@ impl Drop for Mover {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
         let moves = self.1.take().map(|moving| moving.join().expect("it does not panic"));
-        assert!(moves > Some(50), "{moves:?}");
+        let few = if is_emulated() { 10 } else { 50 };
+        assert!(moves > Some(few), "{moves:?}");
     }
 }
 
@@ -530,7 +531,7 @@ fn a_storm_of_forks_and_one_of_threads_balance_root() {
         for length_ns in [INTERVAL_NS, 0, 1_000_000, 0, 30_000_000, INTERVAL_NS] {
             books.close(length_ns);
         }
-        let few = if is_emulated() { 10 } else { 100 };
+        let few = if is_emulated() { 2 } else { 100 };
         assert!(books.interval.exited.as_ref().map_or(0, Vec::len) > few, "a storm makes tasks that die");
         let suffered_ns = books.interval.waits.suffered_ns;
         assert!(suffered_ns > Some(least_suffered_ns(workers)), "{workers} workers: {suffered_ns:?}");
