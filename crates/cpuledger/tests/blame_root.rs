@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpuledger::clock::monotonic_ns;
 use cpuledger::framing::{self, Circumstances};
@@ -134,7 +134,9 @@ impl Books {
         let usage = self.usage(of);
         let executed_ns = usage.cpu_ns - usage.stolen_ns.unwrap_or(0);
         let is_right = usage.growth.wait_caused_ns + TOLERANCE_NS >= waiters * executed_ns;
-        if is_right && usage.cpu_ns > 0 { Ok(()) } else { Err(format!("{waiters} waiters: {usage:?}")) }
+        // Beside others an emulator may be too slow for a turn of each.
+        let had_its_turn = usage.cpu_ns > 0 || is_emulated();
+        if is_right && had_its_turn { Ok(()) } else { Err(format!("{waiters} waiters: {usage:?}")) }
     }
 
     /// Closes intervals of this length until that holds in so many of them. It may fail beside a switch that the kernel has hidden from the hooks:
@@ -440,14 +442,17 @@ fn a_task_whose_cgroup_has_used_up_its_quota_waits_because_of_that_root() {
     group.write("cgroup.procs", &held_back.0.id().to_string()).expect("it moves");
     let mut books = Books::open(BLAME);
     books.settle(&[&held_back]);
+    let begin = Instant::now();
     let before_ns = throttled_ns(&group);
     books.close(INTERVAL_NS);
     let throttled_ns = throttled_ns(&group) - before_ns;
+    // The kernel is asked before the interval begins, and after it has ended.
+    let beside_ns = (begin.elapsed().as_nanos() as u64).saturating_sub(books.interval.length_ns());
     books.has_never_slept(&held_back).unwrap_or_else(|error| assert!(books.missed > 0, "{error}"));
     // What is over by the end is all that the kernel tells.
     let (usage, waits) = (books.usage(&held_back), books.interval.waits);
     assert!(
-        waits.quota_ns.expect("blame is kept") + TOLERANCE_NS > throttled_ns,
+        waits.quota_ns.expect("blame is kept") + beside_ns + TOLERANCE_NS > throttled_ns,
         "{throttled_ns}: {waits:?} {usage:?}"
     );
     assert!(throttled_ns > INTERVAL_NS / 20, "{throttled_ns}: {usage:?}");
