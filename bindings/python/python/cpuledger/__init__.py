@@ -83,9 +83,9 @@ __all__ = [
 def intervals(length: float = 1.0, *, socket: Path | None = None) -> Intervals:
     """Intervals of the service, one after another, without end.
 
-    ``length`` is in seconds. The first interval begins now, and each begins where the one before has ended. The service has room for its
-    last two intervals at least: what a slow program has missed is one interval without books (``is_gap``), as is the time in which the service was away.
-    A wait releases the lock of the interpreter, and Ctrl-C ends it.
+    ``length`` is in seconds. The first interval may have begun up to one interval of the service ago. Each begins where the one before has
+    ended. The service has room for its last two intervals at least: what a slow program has missed is one interval without books (``is_gap``),
+    as is the time in which the service was away. A wait releases the lock of the interpreter, and Ctrl-C ends it.
 
     Raises ``ServiceError`` where there is no service.
     """
