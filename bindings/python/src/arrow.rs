@@ -126,14 +126,18 @@ fn append_found<Of: std::hash::Hash + Eq + Copy>(
     mut find: impl FnMut(&mut TextRun, Of) -> Option<u32>,
 ) {
     let mut known: FxHashMap<Of, Option<u32>> = FxHashMap::default();
-    let mut last: (Option<Of>, Option<u32>) = (None, None);
-    for row in 0..rows {
-        let of = value(row);
-        if of != last.0 {
-            let number = of.and_then(|of| *known.entry(of).or_insert_with(|| find(run, of)));
-            last = (of, number);
-        }
-        run.push(last.1);
+    let mut begin = 0;
+    while begin < rows {
+        let of = value(begin);
+        let end = (begin + 1..rows).find(|row| value(*row) != of).unwrap_or(rows);
+        let number = match of {
+            // Nobody asks for it again.
+            Some(of) if end - begin == rows => find(run, of),
+            Some(of) => *known.entry(of).or_insert_with(|| find(run, of)),
+            None => None,
+        };
+        run.append_same(number, end - begin);
+        begin = end;
     }
 }
 

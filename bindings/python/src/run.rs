@@ -155,6 +155,12 @@ impl TextRun {
         self.run.push(number);
     }
 
+    /// Appends rows with the same text.
+    #[inline]
+    pub(crate) fn append_same(&mut self, number: Option<u32>, rows: usize) {
+        if rows == 1 { self.run.push(number) } else { self.run.append_same(number, rows) }
+    }
+
     /// An array for each batch.
     pub(crate) fn arrays(mut self) -> Result<Vec<ArrayRef>, ArrowError> {
         let rows = self.run.rows;

@@ -78,6 +78,14 @@ fn first_difference_of_chain(frames: &[Frame]) -> Option<String> {
             if found != expected {
                 return Some(format!("frame {number}, {wanted:?}: {:?}", difference(&found, &expected)));
             }
+            // What is one number is copied as one.
+            for section in Section::ALL {
+                let [own, other] = [&found, &expected].map(|frame| frame.table(section));
+                let differs = |column: &Column| own.is_uniform(*column) != other.is_uniform(*column);
+                if let Some(column) = Column::known().filter(|_| !own.is_empty()).find(differs) {
+                    return Some(format!("frame {number}, {wanted:?}: {section:?} has one {column:?}, or not"));
+                }
+            }
         }
     }
     None

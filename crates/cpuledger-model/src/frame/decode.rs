@@ -438,8 +438,10 @@ fn read_column(values: &mut Values, entry: &Entry<'_>, field: &Field) -> bool {
         in_range &= value != ABSENT;
         value
     }));
-    // What is one number in the rows of a part is looked at once for all of them.
-    values.merge_equal();
+    // What is one number in the rows of a part is looked at once for all of them. What is absent in all is kept, so that a second one is found.
+    if values.each.first() != Some(&ABSENT) {
+        values.merge_equal();
+    }
     in_range
 }
 

@@ -52,10 +52,9 @@ impl Values {
         self.each.clear();
     }
 
-    /// Keeps one value where all rows have the same.
+    /// Keeps one value where all rows have the same, or nothing where it is absent in all.
     pub(crate) fn merge_equal(&mut self) {
         if let Some((&first, rest)) = self.each.split_first()
-            && first != ABSENT
             && rest.iter().all(|&value| value == first)
         {
             self.constant = first;

@@ -344,6 +344,8 @@ impl ChainReader {
                     }
                     frame.table_mut(section).values_mut(column).each = each;
                 }
+                // As of a frame that stands alone.
+                frame.table_mut(section).values_mut(column).merge_equal();
             }
         }
         Ok(())
