@@ -33,6 +33,7 @@ mod waiters;
 mod waiting;
 mod waits;
 mod watch;
+mod wire;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -63,6 +64,7 @@ pub use options::Options;
 pub use owned::ledgers_of;
 pub use waits::{Blame, Waited, Waits};
 pub use watch::{Moment, Seen, Watch};
+pub use wire::wire_root;
 
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its
 /// [`Ledger::parts`].
