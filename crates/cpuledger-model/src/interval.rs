@@ -20,6 +20,7 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use crate::traffic::NetworkTotals;
+use crate::wire::Wire;
 use crate::waits::WaitTotals;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
@@ -479,6 +480,8 @@ pub struct Interval {
     pub pairs: Option<WaitPairs>,
     /// What all sockets have sent and received.
     pub network: NetworkTotals,
+    /// What each cgroup sent and received on the wire, by packets; `None`: that is not kept.
+    pub wire: Option<Wire>,
     /// What all disks did.
     pub disk_totals: DiskTotals,
     /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame of an older version, which has the totals alone.
@@ -615,6 +618,7 @@ impl Interval {
             waits: _,
             pairs: _,
             network: _,
+            wire: _,
             disk_totals: _,
             disks: _,
             off_fault_ns: _,
@@ -669,6 +673,7 @@ mod tests {
             waits: WaitTotals::NOTHING,
             pairs: Some(WaitPairs::default()),
             network: NetworkTotals::NOTHING,
+            wire: Some(Wire::default()),
             disk_totals: DiskTotals::of(&Disks::default()),
             disks: Some(Disks::default()),
             off_fault_ns: 14,

@@ -77,7 +77,7 @@ impl Ledger {
             }
             (Err(error), Ok(of_cgroups)) => {
                 accounts.wire = Some(of_cgroups);
-                error
+                without_tasks(error)
             }
         };
         accounts.reasons.push((Account::Network, refused));
@@ -87,7 +87,7 @@ impl Ledger {
 
 /// What of the account of the network cannot be kept here, as far as that can be told: what tasks send, and what cgroups do.
 pub fn lacks_of_network() -> [Option<Error>; 2] {
-    [network::NEEDS.lacks(), wire::lacks()]
+    [network::NEEDS.lacks().map(without_tasks), wire::lacks()]
 }
 
 /// Why this kernel cannot keep an account, as far as its types tell; `None`: nothing speaks against it.
@@ -99,6 +99,14 @@ pub fn lacks(account: Account) -> Option<Error> {
         // Their tracepoints are older than any kernel that a ledger can be attached to.
         Account::Blame | Account::Pairs => None,
         other => Some(without_hooks(other)),
+    }
+}
+
+/// Why an account of the network has what cgroups do on the wire, and nothing of tasks.
+fn without_tasks(error: Error) -> Error {
+    match error {
+        Error::NoAccount { account, what } => Error::NoPart { account, part: "figures of tasks", what },
+        other => other,
     }
 }
 

@@ -57,7 +57,7 @@ pub use booked::{Booked, Rested};
 #[cfg(feature = "testing")]
 pub use disk::tell_devices_apart;
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
-pub use keep::lacks;
+pub use keep::{lacks, lacks_of_network};
 pub use kept::{Memory, layout};
 pub use off::{Off, OffTime};
 pub use options::Options;

@@ -70,7 +70,7 @@ pub(super) fn lacks() -> Option<Error> {
 
 /// That packets and bytes of cgroups are not known.
 fn unknown(why: impl std::fmt::Display) -> Error {
-    Error::NoAccount { account: Account::Network, what: format!("of the wire by cgroup: {why}") }
+    Error::NoPart { account: Account::Network, part: "figures of the wire", what: why.to_string() }
 }
 
 /// The root of the unified hierarchy: whatever is attached there sees all cgroups.

@@ -115,6 +115,7 @@ impl Audience {
             waits: _,
             pairs: _,
             network: _,
+            wire: _,
             disk_totals: _,
             disks: _,
             off_fault_ns: _,
@@ -167,10 +168,10 @@ impl Audience {
         if self.hides() {
             return Interval::default();
         }
-        let Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, .. } = interval;
+        let Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, .. } = interval;
         let (waits, network, disk_totals, off_fault_ns) = (*waits, *network, *disk_totals, *off_fault_ns);
-        let (pairs, disks) = (pairs.clone(), disks.clone());
-        Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, ..Interval::default() }
+        let (pairs, wire, disks) = (pairs.clone(), wire.clone(), disks.clone());
+        Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.

@@ -38,6 +38,7 @@ mod merge;
 mod names;
 mod owners;
 mod pairs;
+mod wire;
 mod sections;
 mod table;
 mod trim;

@@ -49,6 +49,7 @@ mod resting;
 mod rows;
 mod slot;
 mod supervisor;
+mod wire_names;
 
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ use supervisor::{Backoff, Supervised};
 
 #[cfg(feature = "testing")]
 pub use kernel::tell_devices_apart;
-pub use kernel::{Lost, Watch, lacks};
+pub use kernel::{Lost, Watch, lacks, lacks_of_network};
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 

@@ -111,6 +111,23 @@ fn what_disks_did_is_an_account_that_is_asked_for_with_it() {
 }
 
 #[test]
+fn what_cgroups_do_on_the_wire_is_an_account_that_is_asked_for_with_it() {
+    let options = parse("--by network,unit --format json").expect("it is good");
+    assert_eq!(options.by.wire(), Some(Dimension::Unit));
+    assert_eq!(options.size.accounts, Accounts::of(&[Account::Network]));
+    assert_eq!(parse("-b --by network").expect("it is good").by.wire(), Some(Dimension::Cgroup));
+    for (line, part) in [
+        ("-b --by network,user", "cgroup or unit"),
+        ("-b --by network,device", "stands alone"),
+        ("-b --by network --format csv", "text and json"),
+        ("-b --by network --source walk", "needs the ledger"),
+    ] {
+        let refused = parse(line).expect_err(line).to_string();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
+}
+
+#[test]
 fn accounts_are_asked_for_by_name() {
     let accounts = |line: &str| parse(line).expect("it is good").size.accounts;
     assert_eq!(accounts(""), Accounts::NONE);
