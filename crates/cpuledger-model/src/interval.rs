@@ -20,8 +20,8 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use crate::traffic::NetworkTotals;
-use crate::wire::Wire;
 use crate::waits::WaitTotals;
+use crate::wire::Wire;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

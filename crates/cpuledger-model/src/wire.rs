@@ -83,10 +83,8 @@ impl Wire {
         }
         let named = all.keys().filter(|id| id.is_some()).count();
         if named > MOST_WIRE_CGROUPS {
-            let mut ids: Vec<(Reverse<u64>, u64)> = all
-                .values()
-                .filter_map(|cgroup| Some((Reverse(cgroup.used.bytes()), cgroup.id?)))
-                .collect();
+            let mut ids: Vec<(Reverse<u64>, u64)> =
+                all.values().filter_map(|cgroup| Some((Reverse(cgroup.used.bytes()), cgroup.id?))).collect();
             ids.sort_unstable();
             for (_, id) in ids.drain(MOST_WIRE_CGROUPS..) {
                 let Some(cgroup) = all.remove(&Some(id)) else { continue };
@@ -132,7 +130,8 @@ mod tests {
     #[test]
     fn the_same_cgroup_comes_once_with_its_last_path() {
         let one = Wire::of([cgroup(7, "/a", 10), cgroup(5, "", 1), cgroup(7, "", 5), cgroup(9, "/gone", 0)]);
-        let both = one.and(&Wire::of([cgroup(7, "/b", 100), WireCgroup::new(None, WireUse::of([0, 0, 3, 1]))]));
+        let both =
+            one.and(&Wire::of([cgroup(7, "/b", 100), WireCgroup::new(None, WireUse::of([0, 0, 3, 1]))]));
         let told: Vec<_> =
             both.iter().map(|cgroup| (cgroup.id, &*cgroup.path, cgroup.used.figures())).collect();
         assert_eq!(

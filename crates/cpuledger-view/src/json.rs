@@ -4,8 +4,8 @@ use crate::devices::{self, DEVICE, DeviceRow, Of};
 use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
-    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS, WIRE,
-    known,
+    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS,
+    WIRE, known,
 };
 use crate::pairs::{self, Side};
 use crate::wire::{self, WIRE_ROW, WireName};

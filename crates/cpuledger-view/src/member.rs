@@ -76,9 +76,12 @@ fn on_wire(interval: &Interval, figure: fn(&WireUse) -> u64) -> Value<'static> {
 /// What is told of a cgroup, or of all others.
 pub static WIRE: [Member<WireCgroup>; 6] = [
     member("cgroup_id", |cgroup| known(cgroup.id)),
-    member("cgroup", |cgroup| {
-        if cgroup.path.is_empty() { Value::Absent } else { Value::Bytes(&cgroup.path) }
-    }),
+    member(
+        "cgroup",
+        |cgroup| {
+            if cgroup.path.is_empty() { Value::Absent } else { Value::Bytes(&cgroup.path) }
+        },
+    ),
     member("wire_sent_bytes", |cgroup| Value::Unsigned(cgroup.used.sent_bytes)),
     member("wire_sent_packets", |cgroup| Value::Unsigned(cgroup.used.sent_packets)),
     member("wire_received_bytes", |cgroup| Value::Unsigned(cgroup.used.received_bytes)),

@@ -64,6 +64,8 @@ pub use options::Options;
 pub use owned::ledgers_of;
 pub use waits::{Blame, Waited, Waits};
 pub use watch::{Moment, Seen, Watch};
+#[cfg(feature = "testing")]
+pub use wire::tell_cgroups_apart;
 pub use wire::wire_root;
 
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cpuledger_model::accounts::Account;
 use cpuledger_model::wire::{self, WireCgroup, WireUse};
@@ -30,6 +30,7 @@ const CGROUPS: u32 = abi::CPULEDGER_WIRE_CGROUPS;
 const OTHER: u32 = abi::CPULEDGER_WIRE_OTHER;
 const FREE: u64 = abi::CPULEDGER_CLASS_FREE as u64;
 const USED: u64 = abi::CPULEDGER_CLASS_USED as u64;
+const CLAIMED: u64 = abi::CPULEDGER_CLASS_CLAIMED as u64;
 const RETIRED: u64 = abi::CPULEDGER_CLASS_RETIRED as u64;
 const _: () = assert!(wire::MOST_WIRE_CGROUPS == CGROUPS as usize - 1, "each number but OTHER is a cgroup's");
 
@@ -38,6 +39,15 @@ const IDLE_INTERVALS: u32 = 60;
 
 /// Inode of the root of a hierarchy. Inside a cgroup namespace the folder that is mounted is another one.
 const ROOT_INODE: u64 = 1;
+
+/// Cgroups that are told apart, and one more for all others. Tests have fewer.
+static MOST_NUMBERS: AtomicU32 = AtomicU32::new(CGROUPS);
+
+/// Has accounts of the network that are attached from now on tell fewer cgroups apart on the wire. For tests.
+#[cfg(feature = "testing")]
+pub fn tell_cgroups_apart(most: u32) {
+    MOST_NUMBERS.store(most + 1, Ordering::Relaxed);
+}
 
 /// The attached hooks. They go with it.
 pub(super) struct Wire {
@@ -59,9 +69,8 @@ impl std::fmt::Debug for Wire {
 
 /// Why the wire cannot be counted, as far as that can be told without trying.
 pub(super) fn lacks() -> Option<Error> {
-    let has_right = capabilities(None).is_ok_and(|sets| {
-        sets.effective.intersects(CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN)
-    });
+    let has_right = capabilities(None)
+        .is_ok_and(|sets| sets.effective.intersects(CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN));
     if !has_right {
         return Some(unknown("CAP_NET_ADMIN is missing; run cpuledger as root, or grant it"));
     }
@@ -82,7 +91,10 @@ fn root() -> Result<(PathBuf, File), Error> {
     let root = File::open(&path).map_err(|error| unknown(format_args!("{}: {error}", path.display())))?;
     match root.metadata() {
         Ok(of) if of.ino() == ROOT_INODE => Ok((path, root)),
-        _ => Err(unknown(format_args!("{} is not the root of all cgroups; leave the cgroup namespace", path.display()))),
+        _ => Err(unknown(format_args!(
+            "{} is not the root of all cgroups; leave the cgroup namespace",
+            path.display()
+        ))),
     }
 }
 
@@ -106,13 +118,23 @@ impl Wire {
             object::resize(open, "wire_uses", count);
             Ok(())
         })?;
-        let cgroups = Shared::new(&object::map(&object, "wire_cgroups").as_fd(), CGROUPS)?;
+        let cgroups = Shared::<abi::cpuledger_wire_cgroup>::new(
+            &object::map(&object, "wire_cgroups").as_fd(),
+            CGROUPS,
+        )?;
+        // What nobody gives back, nobody gets.
+        for number in MOST_NUMBERS.load(Ordering::Relaxed)..CGROUPS {
+            cgroups
+                .word(number, offset_of!(abi::cpuledger_wire_cgroup, state))
+                .store(CLAIMED, Ordering::Relaxed);
+        }
         let uses = Shared::new(&object::map(&object, "wire_uses").as_fd(), count)?;
         let attach = |program: libbpf_rs::ProgramMut<'_>| {
             let link = program
                 .attach_cgroup(root.as_raw_fd())
                 .map_err(|error| Error::from_libbpf("to attach the hooks of cgroups", &error))?;
-            fcntl_dupfd_cloexec(link.as_fd(), 0).map_err(|errno: Errno| Error::from_errno("to keep a hook", errno))
+            fcntl_dupfd_cloexec(link.as_fd(), 0)
+                .map_err(|errno: Errno| Error::from_errno("to keep a hook", errno))
         };
         let hooks = object.progs_mut().map(attach).collect::<Result<_, _>>()?;
         let last = vec![(WireUse::default(), 0); CGROUPS as usize];

@@ -38,10 +38,10 @@ mod merge;
 mod names;
 mod owners;
 mod pairs;
-mod wire;
 mod sections;
 mod table;
 mod trim;
+mod wire;
 
 pub use chain::{ChainReader, ChainWriter, Link};
 pub use column::{Column, Kind, Rule};

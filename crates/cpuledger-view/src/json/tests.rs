@@ -144,7 +144,10 @@ fn printed_wire() -> serde_json::Value {
     let others = &printed["on_wire"][2];
     assert_eq!((&others["name"], &others["is_others"]), (&serde_json::Value::Null, &true.into()));
     assert_eq!(others["network_sent_bytes"], serde_json::Value::Null, "unknown is not 0");
-    assert_eq!((&printed["wire_sent_bytes"], &printed["wire"][0]["cgroup_id"]), (&12_301_192.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&printed["wire_sent_bytes"], &printed["wire"][0]["cgroup_id"]),
+        (&12_301_192.into(), &serde_json::Value::Null)
+    );
     assert_eq!(print(&Interval::default())["on_wire"], serde_json::Value::Null);
     printed
 }

@@ -177,11 +177,9 @@ impl By {
             By { has_blame: true, .. } => {
                 Some(OfLedger { option: "--by blame", known: "who made whom wait", instead: "" })
             }
-            By { has_wire: true, .. } => Some(OfLedger {
-                option: "--by network",
-                known: "what cgroups do on the wire",
-                instead: "",
-            }),
+            By { has_wire: true, .. } => {
+                Some(OfLedger { option: "--by network", known: "what cgroups do on the wire", instead: "" })
+            }
             By { has_devices: true, .. } => {
                 Some(OfLedger { option: "--by device", known: "what disks did", instead: "" })
             }
@@ -313,7 +311,9 @@ impl Options {
 fn accounts_of(by: By, is_screen: bool) -> Result<Accounts, Failure> {
     let (name, account, instead) = match by {
         By { has_blame: true, .. } => ("blame", Account::Pairs, ""),
-        By { has_wire: true, .. } => ("network", Account::Network, "; key 6 of the screen shows the network by process"),
+        By { has_wire: true, .. } => {
+            ("network", Account::Network, "; key 6 of the screen shows the network by process")
+        }
         By { has_devices: true, .. } => {
             ("device", Account::Disk, "; key 5 of the screen shows disks by process")
         }
@@ -471,7 +471,7 @@ fn names_of_by() -> impl Iterator<Item = &'static str> {
     ];
     const WITH_BLAME: [&str; Dimension::OF_CGROUP.len()] =
         ["blame,cgroup", "blame,unit", "blame,container", "blame,pod", "blame,image"];
-    let alone = ["wait", "parts", "blame", "device"];
+    let alone = ["wait", "parts", "blame", "device", "network", "network,cgroup", "network,unit"];
     alone.into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT).chain(WITH_BLAME)
 }
 

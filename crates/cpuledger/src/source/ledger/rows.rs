@@ -36,12 +36,12 @@ use super::disk_names::DiskNames;
 use super::ends::Ends;
 use super::hidden::Hidden;
 use super::options::Wanted;
-use super::wire_names::WireNames;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
+use super::wire_names::WireNames;
 use find::{find_process, find_process_along, find_row_along};
 use waiting::{LateTasks, with_wait};
 

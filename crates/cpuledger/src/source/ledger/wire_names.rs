@@ -86,7 +86,8 @@ mod tests {
         let deep = root.path().join("a.slice/b.service");
         std::fs::create_dir_all(&deep).expect("a directory");
         let id = std::fs::metadata(&deep).expect("it is there").ino();
-        let wire = |id| Wire::of([None, Some(1), Some(id)].map(|id| WireCgroup::new(id, WireUse::of([1; 4]))));
+        let wire =
+            |id| Wire::of([None, Some(1), Some(id)].map(|id| WireCgroup::new(id, WireUse::of([1; 4]))));
         let told = |names: &mut WireNames, id| {
             let mut wire = wire(id);
             names.tell(&mut wire, || Some(root.path().to_owned()));
