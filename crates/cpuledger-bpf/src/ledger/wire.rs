@@ -40,13 +40,13 @@ const IDLE_INTERVALS: u32 = 60;
 /// Inode of the root of a hierarchy. Inside a cgroup namespace the folder that is mounted is another one.
 const ROOT_INODE: u64 = 1;
 
-/// Cgroups that are told apart, and one more for all others. Tests have fewer.
-static MOST_NUMBERS: AtomicU32 = AtomicU32::new(CGROUPS);
+/// One number in so many is a cgroup's; the others stay unused. It is one, but for tests.
+static FREE_IN: AtomicU32 = AtomicU32::new(1);
 
-/// Has accounts of the network that are attached from now on tell fewer cgroups apart on the wire. For tests.
+/// Has accounts of the network that are attached from now on tell fewer cgroups apart on the wire: for one number in so many. For tests.
 #[cfg(feature = "testing")]
-pub fn tell_cgroups_apart(most: u32) {
-    MOST_NUMBERS.store(most + 1, Ordering::Relaxed);
+pub fn tell_cgroups_apart(free_in: u32) {
+    FREE_IN.store(free_in, Ordering::Relaxed);
 }
 
 /// The attached hooks. They go with it.
@@ -122,11 +122,11 @@ impl Wire {
             &object::map(&object, "wire_cgroups").as_fd(),
             CGROUPS,
         )?;
+        let is_free = |number: &u32| (number + 1).is_multiple_of(FREE_IN.load(Ordering::Relaxed));
         // What nobody gives back, nobody gets.
-        for number in MOST_NUMBERS.load(Ordering::Relaxed)..CGROUPS {
-            cgroups
-                .word(number, offset_of!(abi::cpuledger_wire_cgroup, state))
-                .store(CLAIMED, Ordering::Relaxed);
+        for number in (0..CGROUPS).filter(|number| !is_free(number)) {
+            let state = cgroups.word(number, offset_of!(abi::cpuledger_wire_cgroup, state));
+            state.store(CLAIMED, Ordering::Relaxed);
         }
         let uses = Shared::new(&object::map(&object, "wire_uses").as_fd(), count)?;
         let attach = |program: libbpf_rs::ProgramMut<'_>| {
