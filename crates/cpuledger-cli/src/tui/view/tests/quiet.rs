@@ -186,6 +186,33 @@ fn each_busy_disk_has_a_line() {
 }
 
 #[test]
+fn cgroups_on_the_wire_have_a_line() {
+    let cgroup = |id, path: &str, figures| {
+        make!(WireCgroup { id: Some(id), path: path.as_bytes().to_vec(), used: WireUse::of(figures) })
+    };
+    let mut frame = frame();
+    frame.interval.wire = Some(Wire::of([
+        cgroup(7, "/system.slice/web.service", [12 << 20, 9_000, 512 << 10, 7_000]),
+        cgroup(9, "/system.slice/backup.service", [0, 0, 2_048, 2]),
+    ]));
+    let mut state = state(frame);
+    assert!(!text(&mut state, 120, 40).contains("On the wire"), "it is part of the view of the network");
+    press(&mut state, "6");
+    let shown = text(&mut state, 160, 40);
+    let line = "On the wire: /system.slice/web.service 12.0M/s sent, 512.0K/s received; \
+                /system.slice/backup.service 0B/s sent, 2.0K/s received\n";
+    assert!(shown.contains(line), "{shown}");
+    // Nothing is known of tasks, and that is said.
+    assert!(shown.contains("What processes send is not known here"), "{shown}");
+    let shown = text(&mut state, 90, 40);
+    assert!(shown.contains("web.service 12.0M/s sent, 512.0K/s received\n"), "as there is room: {shown}");
+    state.frame.as_mut().expect("it was given").interval.network.sent_bytes = Some(0);
+    assert!(!text(&mut state, 160, 40).contains("is not known here"));
+    state.frame.as_mut().expect("it was given").interval.wire = None;
+    assert!(!text(&mut state, 160, 40).contains("On the wire"));
+}
+
+#[test]
 fn columns_that_say_nothing_give_their_room_to_the_command() {
     let has = |state: &State, name: &str| state.layout.columns.iter().any(|(_, _, shown)| *shown == name);
     let mut frame = fixture::frame();
