@@ -1,6 +1,7 @@
 //! Rows without traffic have no line in the views of disks and network, and columns that say nothing have no room.
 
 use cpuledger_model::disk::{Disk, DiskTotals, DiskUse, Disks, Requests};
+use cpuledger_model::wire::{Wire, WireCgroup, WireUse};
 
 use super::*;
 use crate::tui::views::View;
