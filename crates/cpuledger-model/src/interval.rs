@@ -21,7 +21,6 @@ use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use crate::traffic::NetworkTotals;
 use crate::waits::WaitTotals;
-use crate::wire::Wire;
 
 /// How the parts of CPU time divide: each into user, system and stolen time, which add up to it. System time is the rest, and has no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -481,7 +480,7 @@ pub struct Interval {
     /// What all sockets have sent and received.
     pub network: NetworkTotals,
     /// What each cgroup sent and received on the wire, by packets; `None`: that is not kept.
-    pub wire: Option<Wire>,
+    pub wire: Option<crate::wire::Wire>,
     /// What all disks did.
     pub disk_totals: DiskTotals,
     /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame of an older version, which has the totals alone.
@@ -673,7 +672,7 @@ mod tests {
             waits: WaitTotals::NOTHING,
             pairs: Some(WaitPairs::default()),
             network: NetworkTotals::NOTHING,
-            wire: Some(Wire::default()),
+            wire: Some(crate::wire::Wire::default()),
             disk_totals: DiskTotals::of(&Disks::default()),
             disks: Some(Disks::default()),
             off_fault_ns: 14,
