@@ -177,7 +177,8 @@ impl RowBuilder {
             waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
             pairs: closed.waits.and_then(|waits| waits.pairs).cloned(),
             network: closed.booked.network(),
-            wire: closed.booked.wire().cloned(),
+            // What a cgroup receives would tell what /proc/PID/io guards.
+            wire: closed.booked.wire().filter(|_| self.io.is_unlimited()).cloned(),
             disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
             disks: closed.booked.disks().cloned(),
         }));
