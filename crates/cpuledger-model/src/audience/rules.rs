@@ -125,7 +125,6 @@ impl Audience {
         let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
         let blocked = blocked.as_deref().map(|all| self.blocked(all));
         let (processes, tasks) = (self.processes(processes, without_slot_ns), self.tasks(tasks));
-        let listed = blocked.as_ref().map_or(0, |blocked| blocked.len() as u64);
         Interval {
             // As it is.
             source: *source,
@@ -148,7 +147,7 @@ impl Audience {
             tasks,
             // Own.
             exited: exited.as_deref().map(|all| all.iter().filter_map(|one| self.exited(one)).collect()),
-            blocked_tasks: if self.hides() { listed } else { *blocked_tasks },
+            blocked_tasks: self.blocked_tasks(blocked.as_deref(), *blocked_tasks),
             blocked,
             blocked_without_row: if self.hides() { 0 } else { *blocked_without_row },
             renumbered: renumbered.iter().filter_map(|one| self.renumbered(one)).collect(),
@@ -161,6 +160,11 @@ impl Audience {
             missed_exits: if self.hides() { 0 } else { *missed_exits },
             ..self.of_accounts(interval)
         }
+    }
+
+    /// How many tasks were blocked: of those that are shown, where others are hidden.
+    fn blocked_tasks(&self, shown: Option<&[Blocked]>, all: u64) -> u64 {
+        if self.hides() { shown.map_or(0, |shown| shown.len() as u64) } else { all }
     }
 
     /// What accounts say of all tasks, and what is for tests, where others are not hidden; and no frame.

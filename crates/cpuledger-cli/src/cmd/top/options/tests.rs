@@ -70,7 +70,7 @@ fn every_name_that_is_offered_is_taken() {
     for name in names_of_by() {
         assert!(parse(&format!("--by {name}")).is_ok(), "{name}");
     }
-    assert_eq!(names_of_by().count(), 4 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
+    assert_eq!(names_of_by().count(), 7 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
 }
 
 #[test]
