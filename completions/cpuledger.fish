@@ -48,10 +48,13 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l filter -d 'Show only rows that match: \'cpu>5 user=www comm~^java\'. The manual (man/ptop.1) has the language and all names' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l columns -d 'Columns of the text, by headers or JSON keys, separated by commas: pid,%cpu,usr,sys,unit,comm. The manual (man/ptop.1) lists them' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took. network: what each cgroup sent and received on the wire, beside what its tasks did; network,unit: likewise by unit' -r -f -a "wait\t''
 parts\t''
 blame\t''
 device\t''
+network\t''
+network\,cgroup\t''
+network\,unit\t''
 command\t''
 user\t''
 cgroup\t''

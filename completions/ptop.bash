@@ -121,7 +121,7 @@ _ptop() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "wait parts blame device command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor blame,cgroup blame,unit blame,container blame,pod blame,image" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "wait parts blame device network network,cgroup network,unit command user cgroup unit container pod image process ancestor wait,command wait,user wait,cgroup wait,unit wait,container wait,pod wait,image wait,process wait,ancestor blame,cgroup blame,unit blame,container blame,pod blame,image" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -476,6 +476,16 @@ const (
 	FieldDeviceNs
 	// FieldEndedBlockedNs is ended_blocked_ns: For how long tasks were blocked for I/O until a request of theirs ended, summed.
 	FieldEndedBlockedNs
+	// FieldKnowsWire is knows_wire: 1: it is known what cgroups sent and received on the wire, and `wire` has it.
+	FieldKnowsWire
+	// FieldWireSentBytes is wire_sent_bytes: Bytes of the packets that the sockets of the cgroup sent, from the IP header on.
+	FieldWireSentBytes
+	// FieldWireSentPackets is wire_sent_packets: Number of these packets.
+	FieldWireSentPackets
+	// FieldWireReceivedBytes is wire_received_bytes: Bytes of the packets that its sockets received, likewise.
+	FieldWireReceivedBytes
+	// FieldWireReceivedPackets is wire_received_packets: Number of these packets.
+	FieldWireReceivedPackets
 	// FieldContainer is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.
 	FieldContainer
 	// FieldContainerID is container_id: Id of that container.
@@ -492,7 +502,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 243
+const fieldCount = 248
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -731,6 +741,11 @@ var fields = [fieldCount]fieldInfo{
 	{193, Unsigned, ruleSum, "queue_ns", "Of the time of requests: before the disk had them."},
 	{194, Unsigned, ruleSum, "device_ns", "Of the time of requests: from then to the end."},
 	{195, Unsigned, ruleSum, "ended_blocked_ns", "For how long tasks were blocked for I/O until a request of theirs ended, summed."},
+	{196, Unsigned, ruleLesser, "knows_wire", "1: it is known what cgroups sent and received on the wire, and `wire` has it."},
+	{197, Unsigned, ruleSum, "wire_sent_bytes", "Bytes of the packets that the sockets of the cgroup sent, from the IP header on."},
+	{198, Unsigned, ruleSum, "wire_sent_packets", "Number of these packets."},
+	{199, Unsigned, ruleSum, "wire_received_bytes", "Bytes of the packets that its sockets received, likewise."},
+	{200, Unsigned, ruleSum, "wire_received_packets", "Number of these packets."},
 	{151, Text, ruleLast, "container", "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names."},
 	{152, Text, ruleLast, "container_id", "Id of that container."},
 	{153, Text, ruleLast, "image", "The image that the container was made of."},
@@ -1918,6 +1933,31 @@ func (row Row) DeviceNs() Optional[uint64] {
 // EndedBlockedNs is ended_blocked_ns: For how long tasks were blocked for I/O until a request of theirs ended, summed.
 func (row Row) EndedBlockedNs() Optional[uint64] {
 	return row.Unsigned(FieldEndedBlockedNs)
+}
+
+// KnowsWire is knows_wire: 1: it is known what cgroups sent and received on the wire, and `wire` has it.
+func (row Row) KnowsWire() Optional[uint64] {
+	return row.Unsigned(FieldKnowsWire)
+}
+
+// WireSentBytes is wire_sent_bytes: Bytes of the packets that the sockets of the cgroup sent, from the IP header on.
+func (row Row) WireSentBytes() Optional[uint64] {
+	return row.Unsigned(FieldWireSentBytes)
+}
+
+// WireSentPackets is wire_sent_packets: Number of these packets.
+func (row Row) WireSentPackets() Optional[uint64] {
+	return row.Unsigned(FieldWireSentPackets)
+}
+
+// WireReceivedBytes is wire_received_bytes: Bytes of the packets that its sockets received, likewise.
+func (row Row) WireReceivedBytes() Optional[uint64] {
+	return row.Unsigned(FieldWireReceivedBytes)
+}
+
+// WireReceivedPackets is wire_received_packets: Number of these packets.
+func (row Row) WireReceivedPackets() Optional[uint64] {
+	return row.Unsigned(FieldWireReceivedPackets)
 }
 
 // Container is container: The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.

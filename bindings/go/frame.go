@@ -33,8 +33,9 @@ const (
 	sectionAncestors  section = 10
 	sectionPairs      section = 11
 	sectionDisks      section = 12
+	sectionWire       section = 13
 	// lastSection is the last that has rows.
-	lastSection = sectionDisks
+	lastSection = sectionWire
 	// textLengths and texts have the texts.
 	textLengths section = 32
 	texts       section = 33
@@ -43,7 +44,7 @@ const (
 // sectionNames are those of the test vectors.
 var sectionNames = [lastSection + 1]string{
 	"", "interval", "cpus", "processes", "tasks", "exited", "blocked", "from_procfs", "renumbered", "cgroups", "ancestors",
-	"pairs", "disks",
+	"pairs", "disks", "wire",
 }
 
 // Frame is one closed interval, or a listing, which is one of no length.
@@ -101,6 +102,10 @@ func (f *Frame) Pairs() Rows { return f.rows(sectionPairs) }
 // Disks say what each disk did: rows without DiskPart add up to the figures of the interval. Other rows are parts of these, or of no disk. Where
 // KnowsDisks of [Frame.Figures] is not 1, none is known.
 func (f *Frame) Disks() Rows { return f.rows(sectionDisks) }
+
+// Wire says what each cgroup sent and received on the wire; the row without CgroupID is of all others. Where KnowsWire of [Frame.Figures] is not 1,
+// none is known.
+func (f *Frame) Wire() Rows { return f.rows(sectionWire) }
 
 // LengthNs is the length of the interval by CLOCK_MONOTONIC.
 func (f *Frame) LengthNs() Optional[uint64] {

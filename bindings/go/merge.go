@@ -101,6 +101,7 @@ func (f *Frame) Merge(later *Frame) (*Frame, error) {
 	m.mergeInterval()
 	m.mergePairs()
 	m.mergeDisks()
+	m.mergeWire()
 	m.out.textBytes = string(m.bytes)
 	for id := range m.out.tables {
 		for index := range m.out.tables[id].columns {

@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// mostCgroups are told apart in pairs, and mostDisks of disks; all others are one.
+	// mostCgroups are told apart in pairs, mostDisks of disks, and mostOnWire of cgroups on the wire; all others are one.
 	mostCgroups = 63
 	mostDisks   = 256
+	mostOnWire  = 1023
 )
 
 // party made others wait, or waited: a cgroup (kind 0), other cgroups (1), or a cause (1 more than its number).
@@ -282,6 +283,101 @@ func (m *merge) mergeDisks() {
 		if one.part == absent {
 			out.set(FieldQueueNs, row, one.of.queue)
 			out.set(FieldDeviceNs, row, one.of.device)
+		}
+	}
+}
+
+// wireUse are bytes and packets sent, and the same received.
+type wireUse [4]uint64
+
+var wireFields = [...]Field{FieldWireSentBytes, FieldWireSentPackets, FieldWireReceivedBytes, FieldWireReceivedPackets}
+
+// onWire is a cgroup; id is absent of all others.
+type onWire struct {
+	id   uint64
+	path [2]string
+	used wireUse
+}
+
+func (c *onWire) add(more wireUse) {
+	for place, value := range more {
+		c.used[place] = sum(c.used[place], value)
+	}
+}
+
+// compareOnWire has all others first: one more than absent is 0.
+func compareOnWire(a, b onWire) int { return cmp.Compare(a.id+1, b.id+1) }
+
+// settleWire has each cgroup once, with its last path, and puts those with the fewest bytes among the others, where they are too many.
+func settleWire(all []onWire) []onWire {
+	slices.SortStableFunc(all, compareOnWire)
+	unique := all[:0]
+	for _, one := range all {
+		switch last := len(unique) - 1; {
+		case one.used == wireUse{}:
+		case last >= 0 && unique[last].id == one.id:
+			unique[last].add(one.used)
+			if one.path[0] != "" {
+				unique[last].path = one.path
+			}
+		default:
+			unique = append(unique, one)
+		}
+	}
+	others := onWire{id: absent}
+	if len(unique) > 0 && unique[0].id == absent {
+		others, unique = unique[0], unique[1:]
+	}
+	if len(unique) > mostOnWire {
+		bytes := func(of onWire) uint64 { return sum(of.used[0], of.used[2]) }
+		slices.SortStableFunc(unique, func(a, b onWire) int { return cmp.Compare(bytes(b), bytes(a)) })
+		for _, one := range unique[mostOnWire:] {
+			others.add(one.used)
+		}
+		unique = unique[:mostOnWire]
+		slices.SortStableFunc(unique, compareOnWire)
+	}
+	if others.used == (wireUse{}) {
+		return unique
+	}
+	return append([]onWire{others}, unique...)
+}
+
+// wireOf are those of a frame.
+func wireOf(frame *Frame) []onWire {
+	rows, all := &frame.tables[sectionWire], []onWire(nil)
+	for row := range rows.rows {
+		own := onWire{id: rows.raw(FieldCgroupID, row)}
+		for part, field := range []Field{FieldPath, FieldPathRest} {
+			if number := rows.raw(field, row); number != absent && own.id != absent {
+				own.path[part] = frame.text(number)
+			}
+		}
+		for place, field := range wireFields {
+			own.used[place] = knownRaw(rows.raw(field, row))
+		}
+		all = append(all, own)
+	}
+	return settleWire(all)
+}
+
+// mergeWire has the sum of both, if both know it.
+func (m *merge) mergeWire() {
+	if m.out.tables[sectionInterval].raw(FieldKnowsWire, 0) != 1 {
+		return
+	}
+	both := settleWire(append(wireOf(m.frames[0]), wireOf(m.frames[1])...))
+	out := &m.out.tables[sectionWire]
+	*out = table{rows: len(both)}
+	for row, one := range both {
+		out.set(FieldCgroupID, row, one.id)
+		for part, field := range []Field{FieldPath, FieldPathRest} {
+			if one.path[part] != "" {
+				out.set(field, row, m.intern(one.path[part]))
+			}
+		}
+		for place, field := range wireFields {
+			out.set(field, row, one.used[place])
 		}
 	}
 }

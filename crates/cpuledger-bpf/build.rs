@@ -11,8 +11,8 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType};
 use libbpf_rs::{Linker, libbpf_sys};
 
 /// The BPF objects, each a `.bpf.c` of its own.
-const OBJECTS: [&str; 9] =
-    ["walk", "walk_slim", "lifecycle", "ledger", "network", "disk", "inspect", "status", "programs"];
+const OBJECTS: [&str; 10] =
+    ["walk", "walk_slim", "lifecycle", "ledger", "network", "wire", "disk", "inspect", "status", "programs"];
 
 /// `v3` is understood by every kernel since 5.1; warnings are errors. Constants of `abi.h` are enumerators, which newer clangs (21) do not
 /// like to see compared with those of another enumeration, or with an `int`.

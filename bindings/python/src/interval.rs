@@ -209,6 +209,12 @@ impl Interval {
         self.nested(py, "disks")
     }
 
+    /// Packets and bytes of each cgroup on the wire; None: the account of the network is not kept, or not for cgroups.
+    #[getter]
+    fn wire<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.nested(py, "wire")
+    }
+
     fn __repr__(&self) -> String {
         let interval = self.interval();
         format!(

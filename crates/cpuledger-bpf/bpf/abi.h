@@ -655,6 +655,7 @@ struct cpuledger_control {
 
 #include "abi_blame.h"
 #include "abi_pairs.h"
+#include "abi_wire.h"
 
 /* A size that has changed on purpose is written here anew. That of a slot takes whole cache lines. */
 #define CPULEDGER_ACTIVITY_BYTES ((unsigned int)sizeof(struct cpuledger_activity))

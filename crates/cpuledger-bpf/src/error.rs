@@ -62,6 +62,16 @@ pub enum Error {
         /// What is in the way.
         what: String,
     },
+    /// The ledger keeps an account without a part of it.
+    #[error("the account of {account} has no {part}: {what}")]
+    NoPart {
+        /// Which.
+        account: Account,
+        /// What of it.
+        part: &'static str,
+        /// What is in the way.
+        what: String,
+    },
     /// The ledger could not close an interval, so it is poisoned: only a new one has books that balance.
     #[error("the ledger could not close an interval: {what}; restart cpuledger")]
     Poisoned {

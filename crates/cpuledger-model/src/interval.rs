@@ -479,6 +479,8 @@ pub struct Interval {
     pub pairs: Option<WaitPairs>,
     /// What all sockets have sent and received.
     pub network: NetworkTotals,
+    /// What each cgroup sent and received on the wire, by packets; `None`: that is not kept.
+    pub wire: Option<crate::wire::Wire>,
     /// What all disks did.
     pub disk_totals: DiskTotals,
     /// What each disk did; `None` while no account of disks is kept, and where the interval was a frame of an older version, which has the totals alone.
@@ -615,6 +617,7 @@ impl Interval {
             waits: _,
             pairs: _,
             network: _,
+            wire: _,
             disk_totals: _,
             disks: _,
             off_fault_ns: _,
@@ -669,6 +672,7 @@ mod tests {
             waits: WaitTotals::NOTHING,
             pairs: Some(WaitPairs::default()),
             network: NetworkTotals::NOTHING,
+            wire: Some(crate::wire::Wire::default()),
             disk_totals: DiskTotals::of(&Disks::default()),
             disks: Some(Disks::default()),
             off_fault_ns: 14,

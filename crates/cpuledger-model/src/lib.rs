@@ -46,6 +46,7 @@ pub mod states;
 pub mod task;
 pub mod traffic;
 pub mod waits;
+pub mod wire;
 
 pub use accounts::{Account, Accounts};
 pub use boottime::{Boottime, TICK_NS};

@@ -18,6 +18,7 @@ use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Renumbered, Row, Usage};
 use cpuledger_model::pairs::{MOST_CGROUPS, Party, WaitPair, WaitPairs};
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
+use cpuledger_model::wire::{MOST_WIRE_CGROUPS, Wire, WireCgroup, WireUse};
 use cpuledger_model::{Boottime, Field as TaskField, FieldSet, Lived, OffTasks, SourceKind, States, make};
 use machine::{Event, intervals};
 use printed::{json_of, string};
@@ -140,7 +141,13 @@ fn accounts() -> Frame {
     });
     let nameless = make!(Disk { numbers: Some((8, 0)), all: used(3, 0) });
     let others = make!(Disk { all: used(1, 1), device_ns: 9 });
-    of_accounts(7, WaitPairs::of(pairs), Disks::of([busy, nameless, others], used(1, 0)))
+    let wire = Wire::of([
+        on_wire(None, "", [64, 1, 0, 0]),
+        on_wire(Some(1), "/", [128, 1, 128, 1]),
+        on_wire(Some(70), &format!("/{}", "long".repeat(100)), [2_000_000, 1_500, 80_000, 1_200]),
+        on_wire(Some(90), "", [0, 0, 1, 1]),
+    ]);
+    of_accounts(7, WaitPairs::of(pairs), Disks::of([busy, nameless, others], used(1, 0)), wire)
 }
 
 /// The interval behind it: of as many cgroups and disks as there may be, another disk has the numbers of one above.
@@ -152,7 +159,14 @@ fn next_accounts() -> Frame {
         let (numbers, name) = (Some((8, minor)), format!("sd{minor}").into_bytes());
         make!(Disk { numbers, name, all: used(minor.into(), 1), queue_ns: 1 })
     });
-    of_accounts(8, WaitPairs::of(pairs), Disks::of(disks, DiskUse::default()))
+    let wire = (1..=MOST_WIRE_CGROUPS as u64)
+        .map(|id| on_wire(Some(id), if id == 70 { "/renamed" } else { "" }, [id, 1, 2, 1]));
+    let wire = wire.chain([on_wire(Some(5_000), "/few", [0, 0, 1, 1])]);
+    of_accounts(8, WaitPairs::of(pairs), Disks::of(disks, DiskUse::default()), Wire::of(wire))
+}
+
+fn on_wire(id: Option<u64>, path: &str, figures: [u64; 4]) -> WireCgroup {
+    make!(WireCgroup { id, path: path.as_bytes().to_vec(), used: WireUse::of(figures) })
 }
 
 fn requests(count: u64) -> Requests {
@@ -163,7 +177,7 @@ fn used(reads: u64, writes: u64) -> DiskUse {
     make!(DiskUse { reads: requests(reads), writes: requests(writes) })
 }
 
-fn of_accounts(start_ns: u64, pairs: WaitPairs, disks: Disks) -> Frame {
+fn of_accounts(start_ns: u64, pairs: WaitPairs, disks: Disks, wire: Wire) -> Frame {
     let interval = make!(Interval {
         source: SourceKind::Ledger,
         start_ns,
@@ -171,6 +185,7 @@ fn of_accounts(start_ns: u64, pairs: WaitPairs, disks: Disks) -> Frame {
         pairs: Some(pairs),
         disk_totals: DiskTotals::of(&disks),
         disks: Some(disks),
+        wire: Some(wire),
     });
     let mut frame = Frame::new();
     framing::write(&interval, &Circumstances::default(), &mut frame);
@@ -184,6 +199,9 @@ fn accounts_are_merged_as_they_were() {
     let reads = [accounts(), next_accounts()].map(|frame| frame.disks().all().reads.count);
     assert_eq!(merged.figure(Column::ENDED_READS), Some(reads.into_iter().sum()));
     assert_eq!(merged.disks().all().reads.count, reads.into_iter().sum::<u64>());
+    let sums = [accounts(), next_accounts()].map(|frame| frame.wire().sum().sent_bytes);
+    assert_eq!(merged.wire().sum().sent_bytes, sums.into_iter().sum::<u64>());
+    assert_eq!(merged.wire().iter().len(), MOST_WIRE_CGROUPS + 1);
     compare(&folder().join("../merged/accounts.json"), json_of(&merged).as_bytes());
 }
 

@@ -6,6 +6,7 @@ pub mod column;
 pub(crate) mod devices;
 mod pairs;
 mod parts;
+mod wire;
 
 use crate::cell::unsigned;
 use crate::column::TableCell;
@@ -42,6 +43,8 @@ pub struct Page<'a> {
     pub groups: Option<&'a [Sum]>,
     /// Who made whom wait, by these names, in the place of rows.
     pub pairs: Option<Dimension>,
+    /// What cgroups or units did on the wire, in the place of rows.
+    pub wire: Option<Dimension>,
     /// What each disk did, in the place of rows.
     pub has_devices: bool,
     /// The columns of rows; nothing: the usual ones.
@@ -64,6 +67,9 @@ impl Writer {
         text.push(b'\n');
         if let Some(by) = page.pairs {
             return self.append_pairs(text, by, shown, page);
+        }
+        if let Some(by) = page.wire {
+            return self.append_wire(text, by, shown, page);
         }
         if page.has_devices {
             return self.append_devices(text, shown, page);

@@ -5,9 +5,10 @@ use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
     BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS,
-    known,
+    WIRE, known,
 };
 use crate::pairs::{self, Side};
+use crate::wire::{self, WIRE_ROW, WireName};
 use cpuledger_model::Dimension;
 use cpuledger_model::disk::Disks;
 use cpuledger_model::field::{Field, Value};
@@ -15,6 +16,7 @@ use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::Task;
 use cpuledger_model::waits::WaitTotals;
+use cpuledger_model::wire::Wire;
 use cpuledger_names::named::NameKey;
 use cpuledger_proc::escape::append_escaped;
 use jiff::Timestamp;
@@ -30,6 +32,9 @@ pub const PAIRS_SCHEMA: &str = "cpuledger.pairs/1";
 
 /// That of what each disk did, by name.
 pub const DEVICES_SCHEMA: &str = "cpuledger.devices/1";
+
+/// That of what cgroups did on the wire, by name.
+pub const WIRE_SCHEMA: &str = "cpuledger.wire/1";
 
 /// Appends the interval as one line.
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
@@ -122,6 +127,34 @@ pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>) {
         Some(rows) => {
             line.push(b'[');
             rows.iter().for_each(|row| append_device(line, row));
+            close(line, b']');
+        }
+        None => line.extend_from_slice(b"null,"),
+    }
+    append_tail(line, shown.interval);
+}
+
+/// Appends what each cgroup or unit sent and received on the wire as one line.
+pub fn append_wire(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
+    append_head(line, WIRE_SCHEMA, shown);
+    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_key(line, "on_wire");
+    match wire::rows(shown.interval, by) {
+        Some(rows) => {
+            line.push(b'[');
+            for row in &rows {
+                line.push(b'{');
+                append_key(line, "name");
+                match &row.name {
+                    WireName::Named(name) if !name.is_empty() => append_text(line, name),
+                    _ => line.extend_from_slice(b"null"),
+                }
+                line.push(b',');
+                append_key(line, "is_others");
+                line.extend_from_slice(if row.name == WireName::Other { b"true," } else { b"false," });
+                append_members(line, &WIRE_ROW, row);
+                close(line, b'}');
+            }
             close(line, b']');
         }
         None => line.extend_from_slice(b"null,"),
@@ -251,6 +284,7 @@ fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     append_members(line, &LOSSES, interval);
     append_wait_pairs(line, interval.pairs.as_ref());
     append_disks(line, interval.disks.as_ref());
+    append_wire_cgroups(line, interval.wire.as_ref());
     append_key(line, "from_procfs");
     line.push(b'[');
     for tid in &interval.from_procfs {
@@ -272,6 +306,19 @@ fn append_wait_pairs(line: &mut Vec<u8>, pairs: Option<&WaitPairs>) {
     for pair in pairs.iter() {
         line.push(b'{');
         append_members(line, &WAIT_PAIRS, pair);
+        close(line, b'}');
+    }
+    close(line, b']');
+}
+
+/// By the numbers of cgroups, and their paths.
+fn append_wire_cgroups(line: &mut Vec<u8>, wire: Option<&Wire>) {
+    append_key(line, "wire");
+    let Some(wire) = wire else { return line.extend_from_slice(b"null,") };
+    line.push(b'[');
+    for cgroup in wire.iter() {
+        line.push(b'{');
+        append_members(line, &WIRE, cgroup);
         close(line, b'}');
     }
     close(line, b']');

@@ -25,3 +25,4 @@ pub mod sort;
 pub mod table;
 pub mod tree;
 pub mod width;
+pub mod wire;

@@ -7,6 +7,7 @@ use cpuledger_model::interval::{Blocked, Exited, Interval};
 use cpuledger_model::pairs::{CgroupIds, Party, WaitPair};
 use cpuledger_model::task::Pid;
 use cpuledger_model::waits::WaitTotals;
+use cpuledger_model::wire::{WireCgroup, WireUse};
 use cpuledger_model::{Lived, SourceKind, States};
 
 /// A key, and its value.
@@ -18,7 +19,7 @@ pub struct Member<T: 'static> {
     pub value: for<'a> fn(&'a T) -> Value<'a>,
 }
 
-const fn member<T>(key: &'static str, value: for<'a> fn(&'a T) -> Value<'a>) -> Member<T> {
+pub(crate) const fn member<T>(key: &'static str, value: for<'a> fn(&'a T) -> Value<'a>) -> Member<T> {
     Member { key, value }
 }
 
@@ -42,7 +43,7 @@ pub static TOTALS: [Member<Interval>; 7] = [
 ];
 
 /// I7: where a list was full, time is kept and identity lost, and it is said.
-pub static LOSSES: [Member<Interval>; 18] = [
+pub static LOSSES: [Member<Interval>; 22] = [
     member("blocked_tasks", |interval| known(interval.blocked.as_ref().map(|_| interval.blocked_tasks))),
     member("unidentified_exits", |interval| known(interval.exited.as_ref().and(interval.unidentified_exits))),
     // The kernel keeps switches from its hooks.
@@ -62,6 +63,29 @@ pub static LOSSES: [Member<Interval>; 18] = [
     member("received_bytes", |interval| known(interval.network.received_bytes)),
     member("unattributed_sent_bytes", |interval| known(interval.network.unattributed_sent_bytes)),
     member("unattributed_received_bytes", |interval| known(interval.network.unattributed_received_bytes)),
+    member("wire_sent_bytes", |interval| on_wire(interval, |sum| sum.sent_bytes)),
+    member("wire_sent_packets", |interval| on_wire(interval, |sum| sum.sent_packets)),
+    member("wire_received_bytes", |interval| on_wire(interval, |sum| sum.received_bytes)),
+    member("wire_received_packets", |interval| on_wire(interval, |sum| sum.received_packets)),
+];
+
+fn on_wire(interval: &Interval, figure: fn(&WireUse) -> u64) -> Value<'static> {
+    known(interval.wire.as_ref().map(|wire| figure(&wire.sum())))
+}
+
+/// What is told of a cgroup, or of all others.
+pub static WIRE: [Member<WireCgroup>; 6] = [
+    member("cgroup_id", |cgroup| known(cgroup.id)),
+    member(
+        "cgroup",
+        |cgroup| {
+            if cgroup.path.is_empty() { Value::Absent } else { Value::Bytes(&cgroup.path) }
+        },
+    ),
+    member("wire_sent_bytes", |cgroup| Value::Unsigned(cgroup.used.sent_bytes)),
+    member("wire_sent_packets", |cgroup| Value::Unsigned(cgroup.used.sent_packets)),
+    member("wire_received_bytes", |cgroup| Value::Unsigned(cgroup.used.received_bytes)),
+    member("wire_received_packets", |cgroup| Value::Unsigned(cgroup.used.received_packets)),
 ];
 
 /// Because of what tasks waited for a CPU.

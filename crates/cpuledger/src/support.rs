@@ -222,10 +222,14 @@ pub fn examine() -> Report {
 /// `kept` is what the service keeps.
 fn report_account(account: Account, kept: Option<Accounts>) -> AccountReport {
     let lacks = ledger::lacks(account);
+    // Of an account that can be kept in part, what is missing.
+    let of_network = if account == Account::Network { ledger::lacks_of_network() } else { [None, None] };
+    let missing: Vec<String> = of_network.iter().flatten().map(ToString::to_string).collect();
     AccountReport {
         account: account.name(),
         possible: lacks.is_none(),
         reason: match lacks {
+            None if !missing.is_empty() => missing.join("; "),
             None => "this kernel has what it needs".to_owned(),
             Some(error) => error.to_string(),
         },

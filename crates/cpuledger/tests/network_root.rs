@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::counters::Counters;
 use cpuledger::framing::{self, Circumstances};
-use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks};
+use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks_of_network};
 use cpuledger::{Account, Accounts, Boottime, FieldSet, Interval, Pid};
 use cpuledger_load::not_run;
 use cpuledger_model::frame::Frame;
@@ -24,7 +24,8 @@ const SENT_BY_CHILD: u64 = 1_234;
 /// Tests of this process count what the others do, so one runs at a time.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
-    if let Some(error) = lacks(Account::Network) {
+    let [of_tasks, _] = lacks_of_network();
+    if let Some(error) = of_tasks {
         not_run(&error.to_string());
         return None;
     }

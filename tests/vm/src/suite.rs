@@ -238,6 +238,7 @@ pub const SUITES: &[Suite] = &[
         exceptions: &[("the_dead_keep_what", SPEED), LONG],
     },
     Suite { package: "cpuledger", target: "network_root", needs: &[Atomics], exceptions: &[] },
+    Suite { package: "cpuledger", target: "wire_root", needs: &[Atomics], exceptions: &[] },
     // After what takes CPUs offline: its last test makes some kernels refuse that.
     Suite { package: "cpuledger-bpf", target: "coverage_root", needs: &[Atomics], exceptions: &[OF_CPUS] },
     Suite { package: "cpuledger-cli", target: "ledger_balance_root", needs: &[Atomics], exceptions: &[LONG] },

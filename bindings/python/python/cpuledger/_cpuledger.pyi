@@ -140,6 +140,9 @@ class Interval:
     @property
     def disks(self) -> list[dict[str, Any]] | None:
         """Requests of each disk, by name; None: the account of disks is not kept."""
+    @property
+    def wire(self) -> list[dict[str, Any]] | None:
+        """Packets and bytes of each cgroup on the wire; None: the account of the network is not kept, or not for cgroups."""
     def to_json(self) -> str:
         """The interval as one line of JSON, schema cpuledger.interval/1."""
     def to_dict(self) -> dict[str, Any]:

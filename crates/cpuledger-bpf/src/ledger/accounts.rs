@@ -12,11 +12,14 @@ use crate::error::Error;
 use super::booked::{Booked, Rested};
 use super::disk::DiskBook;
 use super::network::Network;
+use super::wire::Wire;
 
 /// Those that are attached.
 #[derive(Debug, Default)]
 pub(super) struct Books {
+    /// The account of the network is this or the wire, or both.
     pub(super) network: Option<Network>,
+    pub(super) wire: Option<Wire>,
     pub(super) disks: Option<DiskBook>,
     /// Those that could not be attached, as long as they are wanted.
     pub(super) refused: Accounts,
@@ -49,12 +52,13 @@ impl Books {
     /// # Errors
     /// When the kernel refuses to tell what was booked.
     pub(super) fn begin(&mut self, interval: u64) -> Result<(), Error> {
-        let Books { network, disks, booked, .. } = self;
+        let Books { network, wire, disks, booked, .. } = self;
         empty(&mut booked.of_tasks);
         empty(&mut booked.of_others);
         booked.known = FieldSet::EMPTY;
         booked.network = NetworkTotals::default();
         booked.disks = None;
+        booked.wire = wire.as_mut().and_then(|wire| Some(wire.take()).filter(|_| wire.is_whole(interval)));
         if let Some(network) = network {
             let totals = network.take_cpus(interval);
             if network.is_whole(interval) {

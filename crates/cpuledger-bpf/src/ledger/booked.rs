@@ -6,6 +6,7 @@ use cpuledger_model::disk::{DiskUse, Disks};
 use cpuledger_model::field::FieldSet;
 use cpuledger_model::make;
 use cpuledger_model::traffic::NetworkTotals;
+use cpuledger_model::wire::Wire;
 
 use super::waits::Blame;
 
@@ -18,6 +19,8 @@ pub struct Booked {
     pub(super) of_tasks: Vec<(usize, Counters)>,
     /// What all sockets have sent and received.
     pub(super) network: NetworkTotals,
+    /// What cgroups sent and received on the wire. `None`: that is not kept.
+    pub(super) wire: Option<Wire>,
     /// What has ended for tasks that did not run.
     pub(super) of_others: Vec<Rested>,
     /// `None`: that is not kept.
@@ -88,6 +91,11 @@ impl Booked {
     /// What disks did; `None` while that is not kept.
     pub fn disks(&self) -> Option<&Disks> {
         self.disks.as_ref()
+    }
+
+    /// What cgroups sent and received on the wire; `None` while that is not kept.
+    pub fn wire(&self) -> Option<&Wire> {
+        self.wire.as_ref()
     }
 
     /// What all sockets of the machine have sent and received; absent while that is not kept.

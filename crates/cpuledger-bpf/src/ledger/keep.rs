@@ -7,6 +7,7 @@ use crate::error::Error;
 use super::Ledger;
 use super::disk::{self, DiskBook};
 use super::network::{self, Network};
+use super::wire::{self, Wire};
 
 impl Ledger {
     /// Keeps these accounts from now on, and no others. One that is new is in the books from the next interval on. Where the kernel does not let it be
@@ -19,7 +20,7 @@ impl Ledger {
         self.options.accounts = wanted;
         self.accounts.refused = self.accounts.refused.intersection(wanted);
         if !wanted.contains(Account::Network) {
-            self.accounts.network = None;
+            (self.accounts.network, self.accounts.wire) = (None, None);
         }
         if !wanted.contains(Account::Disk) {
             self.accounts.disks = None;
@@ -34,7 +35,8 @@ impl Ledger {
 
     /// The accounts that it keeps.
     pub fn kept(&self) -> Accounts {
-        let network = self.accounts.network.as_ref().map(|_| Account::Network);
+        let has_network = self.accounts.network.is_some() || self.accounts.wire.is_some();
+        let network = has_network.then_some(Account::Network);
         let network = network.into_iter().chain(self.accounts.disks.as_ref().map(|_| Account::Disk));
         let kept =
             network.chain(self.blame.as_ref().map(|_| Account::Blame)).fold(Accounts::NONE, Accounts::with);
@@ -49,7 +51,7 @@ impl Ledger {
     fn attach_account(&mut self, account: Account) -> Result<(), Error> {
         let (sizes, since) = ((self.options.slots, self.books.len() as u32), self.interval + 1);
         match account {
-            Account::Network => self.accounts.network = Some(Network::attach(&self.parts, sizes, since)?),
+            Account::Network => return self.attach_network(sizes, since),
             Account::Disk => self.accounts.disks = Some(DiskBook::attach(&self.parts, sizes, since)?),
             // They are in the hooks from the beginning.
             Account::Blame | Account::Pairs => {}
@@ -57,16 +59,54 @@ impl Ledger {
         }
         Ok(())
     }
+
+    /// What tasks send, and what cgroups do on the wire. One of both is an account, and why the other one is not there is said.
+    fn attach_network(&mut self, sizes: (u32, u32), since: u64) -> Result<(), Error> {
+        let of_tasks = Network::attach(&self.parts, sizes, since);
+        let of_cgroups = Wire::attach(sizes.1, since);
+        let accounts = &mut self.accounts;
+        let refused = match (of_tasks, of_cgroups) {
+            (Err(error), Err(_)) => return Err(error),
+            (Ok(of_tasks), Ok(of_cgroups)) => {
+                (accounts.network, accounts.wire) = (Some(of_tasks), Some(of_cgroups));
+                return Ok(());
+            }
+            (Ok(of_tasks), Err(error)) => {
+                accounts.network = Some(of_tasks);
+                error
+            }
+            (Err(error), Ok(of_cgroups)) => {
+                accounts.wire = Some(of_cgroups);
+                without_tasks(error)
+            }
+        };
+        accounts.reasons.push((Account::Network, refused));
+        Ok(())
+    }
+}
+
+/// What of the account of the network cannot be kept here, as far as that can be told: what tasks send, and what cgroups do.
+pub fn lacks_of_network() -> [Option<Error>; 2] {
+    [network::NEEDS.lacks().map(without_tasks), wire::lacks()]
 }
 
 /// Why this kernel cannot keep an account, as far as its types tell; `None`: nothing speaks against it.
 pub fn lacks(account: Account) -> Option<Error> {
     match account {
-        Account::Network => network::NEEDS.lacks(),
+        // Either will do.
+        Account::Network => network::NEEDS.lacks().filter(|_| wire::lacks().is_some()),
         Account::Disk => disk::NEEDS.lacks(),
         // Their tracepoints are older than any kernel that a ledger can be attached to.
         Account::Blame | Account::Pairs => None,
         other => Some(without_hooks(other)),
+    }
+}
+
+/// Why an account of the network has what cgroups do on the wire, and nothing of tasks.
+fn without_tasks(error: Error) -> Error {
+    match error {
+        Error::NoAccount { account, what } => Error::NoPart { account, part: "figures of tasks", what },
+        other => other,
     }
 }
 

@@ -33,6 +33,7 @@ mod waiters;
 mod waiting;
 mod waits;
 mod watch;
+mod wire;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -56,13 +57,16 @@ pub use booked::{Booked, Rested};
 #[cfg(feature = "testing")]
 pub use disk::tell_devices_apart;
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
-pub use keep::lacks;
+pub use keep::{lacks, lacks_of_network};
 pub use kept::{Memory, layout};
 pub use off::{Off, OffTime};
 pub use options::Options;
 pub use owned::ledgers_of;
 pub use waits::{Blame, Waited, Waits};
 pub use watch::{Moment, Seen, Watch};
+#[cfg(feature = "testing")]
+pub use wire::tell_cgroups_apart;
+pub use wire::wire_root;
 
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its
 /// [`Ledger::parts`].

@@ -331,6 +331,8 @@ impl Printer<'_> {
         shown.beside = Beside { keys, realtime_ns: self.realtime_ns, host, users };
         if self.options.by.has_devices {
             json::append_devices(&mut self.buffer, &shown);
+        } else if let Some(by) = self.options.by.wire() {
+            json::append_wire(&mut self.buffer, &shown, by);
         } else if let Some(by) = self.options.by.pairs() {
             json::append_pairs(&mut self.buffer, &shown, by);
         } else if let Some((by, groups)) = self.options.by.group.zip(groups) {
@@ -424,6 +426,7 @@ impl Printer<'_> {
             has_parts: self.options.by.has_parts,
             groups: groups.as_deref(),
             pairs: self.options.by.pairs(),
+            wire: self.options.by.wire(),
             has_devices: self.options.by.has_devices,
             columns: &self.options.columns,
             named: Some(named),

@@ -94,6 +94,7 @@ fn seen(state: &State, frame: &Frame) -> Interval {
         waits: from.waits,
         pairs: from.pairs.clone(),
         network: from.network,
+        wire: from.wire.clone(),
         disk_totals: from.disk_totals,
         disks: from.disks.clone(),
         exited: from.exited.as_ref().map(|_| Vec::new()),

@@ -187,8 +187,11 @@ impl State {
     /// The view that is shown in place of the table, because nobody keeps its account.
     pub fn missing(&self) -> Option<View> {
         let knows = |(account, _): (Account, _)| {
+            let knows_wire = self.frame.as_ref().is_some_and(|frame| frame.interval.wire.is_some());
             let rows = self.frame.iter().flat_map(|frame| &frame.interval.processes);
-            rows.into_iter().any(|row| row.usage.growth.known.intersects(account.fields()))
+            let mut rows = rows.into_iter();
+            account == Account::Network && knows_wire
+                || rows.any(|row| row.usage.growth.known.intersects(account.fields()))
         };
         self.account.filter(|view| !view.account().is_some_and(knows))
     }

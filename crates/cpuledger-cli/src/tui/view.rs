@@ -15,6 +15,7 @@ mod place;
 mod states;
 mod strip;
 mod table;
+mod wire;
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -72,6 +73,7 @@ fn below_legend(state: &State, (width, height): (u16, u16)) -> Vec<String> {
     match state.view() {
         View::States => states::blocked(state, width).into_iter().collect(),
         View::Disks => disks::lines(state, (width, height)),
+        View::Network => wire::lines(state, width),
         _ => blame::lines(state, width),
     }
 }

@@ -115,6 +115,7 @@ impl Audience {
             waits: _,
             pairs: _,
             network: _,
+            wire: _,
             disk_totals: _,
             disks: _,
             off_fault_ns: _,
@@ -124,7 +125,6 @@ impl Audience {
         let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
         let blocked = blocked.as_deref().map(|all| self.blocked(all));
         let (processes, tasks) = (self.processes(processes, without_slot_ns), self.tasks(tasks));
-        let listed = blocked.as_ref().map_or(0, |blocked| blocked.len() as u64);
         Interval {
             // As it is.
             source: *source,
@@ -147,7 +147,7 @@ impl Audience {
             tasks,
             // Own.
             exited: exited.as_deref().map(|all| all.iter().filter_map(|one| self.exited(one)).collect()),
-            blocked_tasks: if self.hides() { listed } else { *blocked_tasks },
+            blocked_tasks: self.blocked_tasks(blocked.as_deref(), *blocked_tasks),
             blocked,
             blocked_without_row: if self.hides() { 0 } else { *blocked_without_row },
             renumbered: renumbered.iter().filter_map(|one| self.renumbered(one)).collect(),
@@ -162,15 +162,20 @@ impl Audience {
         }
     }
 
+    /// How many tasks were blocked: of those that are shown, where others are hidden.
+    fn blocked_tasks(&self, shown: Option<&[Blocked]>, all: u64) -> u64 {
+        if self.hides() { shown.map_or(0, |shown| shown.len() as u64) } else { all }
+    }
+
     /// What accounts say of all tasks, and what is for tests, where others are not hidden; and no frame.
     fn of_accounts(&self, interval: &Interval) -> Interval {
         if self.hides() {
             return Interval::default();
         }
-        let Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, .. } = interval;
+        let Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, .. } = interval;
         let (waits, network, disk_totals, off_fault_ns) = (*waits, *network, *disk_totals, *off_fault_ns);
-        let (pairs, disks) = (pairs.clone(), disks.clone());
-        Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, ..Interval::default() }
+        let (pairs, wire, disks) = (pairs.clone(), wire.clone(), disks.clone());
+        Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.

@@ -10,6 +10,7 @@ use crate::framing::{self, Circumstances};
 use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Tid};
+use crate::wire::{Wire, WireCgroup, WireUse};
 
 use super::*;
 
@@ -271,6 +272,7 @@ impl Foreign {
         interval.blocked = Some(all);
         (interval.unidentified_exits, interval.missed_switches) = (Some(self.counts), Some(self.counts));
         (interval.missed_exits, interval.off_fault_ns) = (self.counts, self.counts);
+        interval.wire = Some(Wire::of([WireCgroup::new(Some(1), WireUse::of([self.counts; 4]))]));
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -317,7 +319,7 @@ fn no_byte_depends_on_what_others_do() {
         assert_eq!(frame.table(section).len(), rows, "{section:?}: what is its own is told");
     }
     assert_eq!(quiet.bytes(), busy().bytes());
-    for count in [Column::UNIDENTIFIED_EXITS, Column::MISSED_SWITCHES] {
+    for count in [Column::UNIDENTIFIED_EXITS, Column::MISSED_SWITCHES, Column::KNOWS_WIRE] {
         assert_eq!(frame.figure(count), None, "it is not known, which is not 0");
     }
 }

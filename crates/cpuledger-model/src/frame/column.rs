@@ -272,6 +272,11 @@ macro_rules! with_figures {
         193 QUEUE_NS "queue_ns" Unsigned Sum "Of the time of requests: before the disk had them.";
         194 DEVICE_NS "device_ns" Unsigned Sum "Of the time of requests: from then to the end.";
         195 ENDED_BLOCKED_NS "ended_blocked_ns" Unsigned Sum "For how long tasks were blocked for I/O until a request of theirs ended, summed.";
+        196 KNOWS_WIRE "knows_wire" Unsigned Both "1: it is known what cgroups sent and received on the wire, and `wire` has it.";
+        197 WIRE_SENT_BYTES "wire_sent_bytes" Unsigned Sum "Bytes of the packets that the sockets of the cgroup sent, from the IP header on.";
+        198 WIRE_SENT_PACKETS "wire_sent_packets" Unsigned Sum "Number of these packets.";
+        199 WIRE_RECEIVED_BYTES "wire_received_bytes" Unsigned Sum "Bytes of the packets that its sockets received, likewise.";
+        200 WIRE_RECEIVED_PACKETS "wire_received_packets" Unsigned Sum "Number of these packets.";
         151 CONTAINER "container" Text Last "The container of the cgroup, by the name that its runtime has for it; its first 255 bytes, as of the other names.";
         152 CONTAINER_ID "container_id" Text Last "Id of that container.";
         153 IMAGE "image" Text Last "The image that the container was made of.";

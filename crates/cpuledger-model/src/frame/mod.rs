@@ -41,6 +41,7 @@ mod pairs;
 mod sections;
 mod table;
 mod trim;
+mod wire;
 
 pub use chain::{ChainReader, ChainWriter, Link};
 pub use column::{Column, Kind, Rule};

@@ -8,7 +8,9 @@ use crate::frame::disks;
 use crate::frame::names::Names;
 use crate::frame::pairs;
 use crate::frame::table::{ABSENT, Table};
+use crate::frame::wire;
 use crate::pairs::WaitPairs;
+use crate::wire::Wire;
 
 /// What a table of a frame has a row for. The number is that of the bytes, and never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +41,13 @@ pub enum Section {
     Pairs = 11,
     /// What a disk did.
     Disks = 12,
+    /// What a cgroup sent and received on the wire.
+    Wire = 13,
 }
 
 impl Section {
     /// Every section that has rows.
-    pub const ALL: [Section; 12] = [
+    pub const ALL: [Section; 13] = [
         Section::Interval,
         Section::Cpus,
         Section::Processes,
@@ -56,6 +60,7 @@ impl Section {
         Section::Ancestors,
         Section::Pairs,
         Section::Disks,
+        Section::Wire,
     ];
 
     /// Its number in the bytes.
@@ -175,6 +180,16 @@ impl Frame {
     /// Puts what each disk did in the place of these rows.
     pub fn set_disks(&mut self, disks: &Disks) {
         disks::write(&mut self.tables[Section::Disks.place()], &mut self.names, disks);
+    }
+
+    /// What each cgroup sent and received on the wire, as its rows tell.
+    pub fn wire(&self) -> Wire {
+        wire::read(self.table(Section::Wire), &self.names)
+    }
+
+    /// Puts what each cgroup sent and received on the wire in the place of these rows.
+    pub fn set_wire(&mut self, wire: &Wire) {
+        wire::write(&mut self.tables[Section::Wire.place()], &mut self.names, wire);
     }
 
     /// The length of the interval by CLOCK_MONOTONIC, where both ends are known.

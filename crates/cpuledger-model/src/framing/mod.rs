@@ -92,6 +92,7 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
         (Column::KNOWS_BLOCKED, Some(interval.blocked.is_some().into())),
         (Column::KNOWS_PAIRS, interval.pairs.as_ref().map(|_| 1)),
         (Column::KNOWS_DISKS, interval.disks.as_ref().map(|_| 1)),
+        (Column::KNOWS_WIRE, interval.wire.as_ref().map(|_| 1)),
     ] {
         frame.set_figure(column, value);
     }
@@ -118,6 +119,9 @@ fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     }
     if let Some(disks) = &interval.disks {
         frame.set_disks(disks);
+    }
+    if let Some(wire) = &interval.wire {
+        frame.set_wire(wire);
     }
 }
 
@@ -234,6 +238,7 @@ fn read_totals(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError>
         pairs: is_true(Column::KNOWS_PAIRS).then(|| frame.pairs()),
         disk_totals: disk_totals(frame),
         disks: is_true(Column::KNOWS_DISKS).then(|| frame.disks()),
+        wire: is_true(Column::KNOWS_WIRE).then(|| frame.wire()),
         ..Interval::default()
     });
     for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {

@@ -47,6 +47,7 @@ fn name(section: Section) -> &'static str {
         Section::Ancestors => "ancestors",
         Section::Pairs => "pairs",
         Section::Disks => "disks",
+        Section::Wire => "wire",
         _ => unreachable!("the vectors know every section"),
     }
 }

@@ -9,6 +9,7 @@ use cpuledger_model::interval::{Exited, Unattributed, Usage};
 use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
+use cpuledger_model::wire::Wire;
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut cell = Vec::new();
@@ -86,6 +87,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         has_parts: false,
         groups: None,
         pairs: None,
+        wire: None,
         has_devices: false,
         columns: &[],
         named: None,
@@ -108,6 +110,7 @@ fn who_made_whom_wait_is_a_table_with_both_sums() {
             has_parts: false,
             groups: None,
             pairs: Some(Dimension::Unit),
+            wire: None,
             has_devices: false,
             columns: &[],
             named: Some(&named),
@@ -158,6 +161,7 @@ fn what_each_disk_did_is_a_table() {
             has_parts: false,
             groups: None,
             pairs: None,
+            wire: None,
             has_devices: true,
             columns: &[],
             named: None,
@@ -296,4 +300,43 @@ fn any_width_will_do() {
 fn a_share_of_memory_is_a_dash_where_that_of_the_machine_is_not_known() {
     let text = page(512, Vec::new());
     assert!(text.contains(r" 50.0     -   1:01.23 a\x1b[2J") && !text.contains("; lost"), "{text}");
+}
+
+#[test]
+fn the_wire_of_each_unit_is_a_row() {
+    let page_of = |interval: &Interval| {
+        let around = Surroundings::now();
+        let page = Page {
+            time_of_day: "12:00:01",
+            load: None,
+            around: &around,
+            has_arguments: false,
+            width: 90,
+            has_states: false,
+            has_parts: false,
+            groups: None,
+            pairs: None,
+            wire: Some(Dimension::Unit),
+            has_devices: false,
+            columns: &[],
+            named: None,
+        };
+        let text =
+            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
+        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+    };
+    let interval = crate::wire::tests::example();
+    assert_eq!(
+        page_of(&interval),
+        "\
+"
+    );
+    assert!(page_of(&Interval::default()).starts_with("What cgroups send on the wire was not counted"));
+    let nothing = make!(Interval { wire: Some(Wire::default()) });
+    assert!(page_of(&nothing).starts_with("No socket of a cgroup has sent or received"));
+    // Before Linux 6.3, tasks are not known, and that is no 0.
+    let alone = make!(Interval { wire: interval.wire.clone() });
+    let text = page_of(&alone);
+    assert!(text.ends_with("What tasks send is not known here: `cpuledger doctor` says why\n"), "{text}");
+    assert!(text.contains("web.service") && !text.contains(" 0B       0B"), "{text}");
 }

@@ -73,6 +73,7 @@ fn printed_from(source: SourceKind) -> serde_json::Value {
         hidden_cpu_ns: Some(5),
         waits: WaitTotals::NOTHING,
         pairs: Some(crate::pairs::tests::example().0),
+        wire: crate::wire::tests::example().wire,
         disks: Some(Disks::of([make!(Disk { times: Some(Box::default()) })], DiskUse::default())),
         processes: vec![Row::default()],
         tasks: vec![Row::default()],
@@ -121,6 +122,33 @@ fn printed_pairs() -> serde_json::Value {
     );
     assert_eq!((&pair(3)["by_name"], &pair(3)["by_others"]), (&serde_json::Value::Null, &true.into()));
     assert_eq!((&pair(4)["by_name"], &pair(4)["by_cause"]), (&serde_json::Value::Null, &"interrupts".into()));
+    printed
+}
+
+/// What cgroups did on the wire, by unit.
+fn printed_wire() -> serde_json::Value {
+    let print = |interval: &Interval| -> serde_json::Value {
+        let mut line = Vec::new();
+        append_wire(&mut line, &Shown::without_rows(interval), Dimension::Unit);
+        serde_json::from_slice(&line).expect("valid JSON")
+    };
+    let printed = print(&crate::wire::tests::example());
+    assert_eq!(
+        printed["on_wire"][0],
+        serde_json::json!({
+            "name": "web.service", "is_others": false, "wire_sent_bytes": 12_301_000, "wire_sent_packets": 8_510,
+            "wire_received_bytes": 800_000, "wire_received_packets": 7_000, "network_sent_bytes": 12_000_000,
+            "network_received_bytes": 0
+        })
+    );
+    let others = &printed["on_wire"][2];
+    assert_eq!((&others["name"], &others["is_others"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!(others["network_sent_bytes"], serde_json::Value::Null, "unknown is not 0");
+    assert_eq!(
+        (&printed["wire_sent_bytes"], &printed["wire"][0]["cgroup_id"]),
+        (&12_301_192.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(print(&Interval::default())["on_wire"], serde_json::Value::Null);
     printed
 }
 
@@ -306,6 +334,8 @@ fn every_key_is_in_the_document() {
         ("Rows of `wait_pairs`", &printed["wait_pairs"][0]),
         ("Rows of `pairs`", &pairs["pairs"][0]),
         ("Rows of `devices`", &printed_devices()[0]["devices"][0]),
+        ("Rows of `wire`", &printed["wire"][0]),
+        ("Rows of `on_wire`", &printed_wire()["on_wire"][0]),
         ("Rows of `groups`", &groups["groups"][0]),
         ("Rows of `groups`", &groups["groups"][1]),
     ] {

@@ -94,6 +94,13 @@ const LEDGER: &[Need] = &[
         is_kept: true,
         purpose: "hooks that read tasks; later those of a larger ledger",
     },
+    Need {
+        capability: CapabilitySet::NET_ADMIN,
+        name: "CAP_NET_ADMIN",
+        is_needed: false,
+        is_kept: true,
+        purpose: "what cgroups send and receive on the wire, in the account of the network",
+    },
 ];
 
 const WALK: &[Need] = &[

@@ -3,7 +3,7 @@
 use anyhow::Context;
 pub use cpuledger::intervals::Outcome;
 use cpuledger::intervals::{Intervals, Wanted};
-use cpuledger::{Field, FieldSet, Pid, SourceKind};
+use cpuledger::{Account, Field, FieldSet, Pid, SourceKind};
 use cpuledger_model::make;
 use cpuledger_program::output;
 use cpuledger_view::group;
@@ -173,5 +173,10 @@ fn fields(options: &Options) -> FieldSet {
         None => FieldSet::EMPTY,
         Some(group) => group::fields(group).union(FieldSet::of(&[Field::RunqueueWait])),
     };
-    shown.union(options.fields).union(of_groups)
+    let of_wire = if options.by.has_wire {
+        FieldSet::of(&[Field::CgroupId]).union(Account::Network.fields())
+    } else {
+        FieldSet::EMPTY
+    };
+    shown.union(options.fields).union(of_groups).union(of_wire)
 }

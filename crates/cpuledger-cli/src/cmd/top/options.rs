@@ -54,7 +54,8 @@ pub struct Arguments {
     pub columns: Vec<String>,
     /// wait: show how each row spent its time; command, user, cgroup, unit, container, pod, image, process, ancestor:
     /// group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup. blame: which cgroup made which wait
-    /// for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took
+    /// for a CPU; blame,unit: likewise by unit (or container, pod, image). device: what each disk read and wrote, and how long that took.
+    /// network: what each cgroup sent and received on the wire, beside what its tasks did; network,unit: likewise by unit
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
@@ -135,6 +136,8 @@ pub struct By {
     pub has_parts: bool,
     /// Who made whom wait for a CPU.
     pub has_blame: bool,
+    /// What each cgroup did on the wire.
+    pub has_wire: bool,
     /// What each disk did.
     pub has_devices: bool,
     /// Rows put together.
@@ -158,6 +161,11 @@ impl By {
         self.has_blame.then(|| self.group.unwrap_or(Dimension::Cgroup))
     }
 
+    /// What cgroups are put together by, where it is asked for what they do on the wire.
+    pub fn wire(self) -> Option<Dimension> {
+        self.has_wire.then(|| self.group.unwrap_or(Dimension::Cgroup))
+    }
+
     /// What of it only the ledger tells.
     pub fn of_ledger(self) -> Option<OfLedger> {
         match self {
@@ -168,6 +176,9 @@ impl By {
             }),
             By { has_blame: true, .. } => {
                 Some(OfLedger { option: "--by blame", known: "who made whom wait", instead: "" })
+            }
+            By { has_wire: true, .. } => {
+                Some(OfLedger { option: "--by network", known: "what cgroups do on the wire", instead: "" })
             }
             By { has_devices: true, .. } => {
                 Some(OfLedger { option: "--by device", known: "what disks did", instead: "" })
@@ -300,6 +311,9 @@ impl Options {
 fn accounts_of(by: By, is_screen: bool) -> Result<Accounts, Failure> {
     let (name, account, instead) = match by {
         By { has_blame: true, .. } => ("blame", Account::Pairs, ""),
+        By { has_wire: true, .. } => {
+            ("network", Account::Network, "; key 6 of the screen shows the network by process")
+        }
         By { has_devices: true, .. } => {
             ("device", Account::Disk, "; key 5 of the screen shows disks by process")
         }
@@ -457,7 +471,7 @@ fn names_of_by() -> impl Iterator<Item = &'static str> {
     ];
     const WITH_BLAME: [&str; Dimension::OF_CGROUP.len()] =
         ["blame,cgroup", "blame,unit", "blame,container", "blame,pod", "blame,image"];
-    let alone = ["wait", "parts", "blame", "device"];
+    let alone = ["wait", "parts", "blame", "device", "network", "network,cgroup", "network,unit"];
     alone.into_iter().chain(Dimension::ALL.map(Dimension::name)).chain(WITH_WAIT).chain(WITH_BLAME)
 }
 
@@ -481,9 +495,13 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 by.has_devices = true;
                 continue;
             }
+            "network" => {
+                by.has_wire = true;
+                continue;
+            }
             word => Dimension::by_name(word).ok_or_else(|| {
                 usage(format!(
-                    "--by takes wait, parts, blame, device, {}, not `{word}`",
+                    "--by takes wait, parts, blame, device, network, {}, not `{word}`",
                     listed(Dimension::ALL.map(Dimension::name), "or")
                 ))
             })?,
@@ -522,8 +540,13 @@ fn check_by(by: By, format: Format) -> Result<(), Failure> {
             listed(Dimension::OF_CGROUP.map(Dimension::name), "or")
         )));
     }
+    let has_other = by.has_parts || by.has_states || by.has_blame || by.has_devices;
+    let is_of_wire = |group| matches!(group, Dimension::Cgroup | Dimension::Unit);
+    if by.has_wire && (has_other || by.group.is_some_and(|group| !is_of_wire(group))) {
+        return Err(usage("--by network stands alone, or with cgroup or unit".to_owned()));
+    }
     let is_csv = matches!(format, Format::Csv | Format::CsvSafe);
-    let own = [(by.has_blame, "blame"), (by.has_devices, "device")];
+    let own = [(by.has_blame, "blame"), (by.has_devices, "device"), (by.has_wire, "network")];
     let own = own.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
     if let Some(name) = own.or(by.group.map(Dimension::name)).filter(|_| is_csv) {
         return Err(usage(format!(

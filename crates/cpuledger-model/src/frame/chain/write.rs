@@ -208,7 +208,7 @@ fn write_places(rows: &Rows, parts: &mut Parts, dense: &mut Vec<u8>) -> Vec<u8> 
 /// What says which task, cgroup or disk a row is of; of others, the number of the row.
 fn key(frame: &Frame, section: Section, row: usize) -> (u64, u64) {
     let table = frame.table(section);
-    if section == Section::Cgroups {
+    if matches!(section, Section::Cgroups | Section::Wire) {
         return (table.raw(Column::CGROUP_ID, row), table.raw(Column::CGROUP_V1_CPU_ID, row));
     }
     if section == Section::Disks {

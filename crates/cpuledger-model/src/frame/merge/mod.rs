@@ -39,6 +39,7 @@ impl Frame {
         merge.whole()?;
         merge.out.names = std::mem::take(&mut merge.texts.to);
         merge.disks();
+        merge.wire();
         merge.out.check_figures()?;
         Ok(merge.out)
     }
@@ -326,6 +327,14 @@ impl<'a> Merge<'a> {
             let [mut both, later] = self.frames.map(Frame::disks);
             both.add(&later, MOST_DISKS);
             self.out.set_disks(&both);
+        }
+    }
+
+    /// Likewise.
+    fn wire(&mut self) {
+        if self.out.figure(Column::KNOWS_WIRE) == Some(1) {
+            let [earlier, later] = self.frames.map(Frame::wire);
+            self.out.set_wire(&earlier.and(&later));
         }
     }
 

@@ -49,6 +49,7 @@ mod resting;
 mod rows;
 mod slot;
 mod supervisor;
+mod wire_names;
 
 use std::time::Duration;
 
@@ -74,9 +75,9 @@ use rows::RowBuilder;
 use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
+pub use kernel::{Lost, Watch, lacks, lacks_of_network, wire_root};
 #[cfg(feature = "testing")]
-pub use kernel::tell_devices_apart;
-pub use kernel::{Lost, Watch, lacks};
+pub use kernel::{tell_cgroups_apart, tell_devices_apart};
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 

@@ -6,7 +6,7 @@ pub(super) mod idle;
 mod waiting;
 
 use cpuledger_bpf::Wanted as WantedTask;
-use cpuledger_bpf::ledger::{Interval as Closed, Newborn, TaskTime};
+use cpuledger_bpf::ledger::{Interval as Closed, Newborn, TaskTime, wire_root};
 use cpuledger_client::clock::suspended_ns;
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty, release};
@@ -41,6 +41,7 @@ use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
+use super::wire_names::WireNames;
 use find::{find_process, find_process_along, find_row_along};
 use waiting::{LateTasks, with_wait};
 
@@ -81,6 +82,7 @@ pub(super) struct RowBuilder {
     hidden: Hidden,
     io: IoAccess,
     disk_names: DiskNames,
+    wire_names: WireNames,
     /// When the ledger was attached, CLOCK_MONOTONIC.
     attached_ns: u64,
     /// How long the machine was suspended, when the last interval was closed.
@@ -135,6 +137,7 @@ impl RowBuilder {
             hidden,
             io: IoAccess::of_caller(),
             disk_names: DiskNames::default(),
+            wire_names: WireNames::default(),
             attached_ns,
             suspended_ns,
         }
@@ -174,10 +177,13 @@ impl RowBuilder {
             waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
             pairs: closed.waits.and_then(|waits| waits.pairs).cloned(),
             network: closed.booked.network(),
+            // What a cgroup receives would tell what /proc/PID/io guards.
+            wire: closed.booked.wire().filter(|_| self.io.is_unlimited()).cloned(),
             disk_totals: closed.booked.disks().map_or_else(DiskTotals::default, DiskTotals::of),
             disks: closed.booked.disks().cloned(),
         }));
         into.disks.iter_mut().for_each(|disks| self.disk_names.tell(disks));
+        into.wire.iter_mut().for_each(|wire| self.wire_names.tell(wire, wire_root));
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.

@@ -70,7 +70,7 @@ fn every_name_that_is_offered_is_taken() {
     for name in names_of_by() {
         assert!(parse(&format!("--by {name}")).is_ok(), "{name}");
     }
-    assert_eq!(names_of_by().count(), 4 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
+    assert_eq!(names_of_by().count(), 7 + 2 * Dimension::ALL.len() + Dimension::OF_CGROUP.len());
 }
 
 #[test]
@@ -104,6 +104,23 @@ fn what_disks_did_is_an_account_that_is_asked_for_with_it() {
         ("-b --by parts,device", "stands alone"),
         ("-b --by device --format csv", "text and json"),
         ("-b --by device --source procfs", "needs the ledger"),
+    ] {
+        let refused = parse(line).expect_err(line).to_string();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
+}
+
+#[test]
+fn what_cgroups_do_on_the_wire_is_an_account_that_is_asked_for_with_it() {
+    let options = parse("--by network,unit --format json").expect("it is good");
+    assert_eq!(options.by.wire(), Some(Dimension::Unit));
+    assert_eq!(options.size.accounts, Accounts::of(&[Account::Network]));
+    assert_eq!(parse("-b --by network").expect("it is good").by.wire(), Some(Dimension::Cgroup));
+    for (line, part) in [
+        ("-b --by network,user", "cgroup or unit"),
+        ("-b --by network,device", "stands alone"),
+        ("-b --by network --format csv", "text and json"),
+        ("-b --by network --source walk", "needs the ledger"),
     ] {
         let refused = parse(line).expect_err(line).to_string();
         assert!(refused.contains(part), "{line}: {refused}");

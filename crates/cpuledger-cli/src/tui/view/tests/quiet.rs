@@ -1,6 +1,7 @@
 //! Rows without traffic have no line in the views of disks and network, and columns that say nothing have no room.
 
 use cpuledger_model::disk::{Disk, DiskTotals, DiskUse, Disks, Requests};
+use cpuledger_model::wire::{Wire, WireCgroup, WireUse};
 
 use super::*;
 use crate::tui::views::View;
@@ -183,6 +184,33 @@ fn each_busy_disk_has_a_line() {
     state.frame.as_mut().expect("it was given").interval.disks = None;
     let shown = text(&mut state, 120, 40);
     assert!(shown.contains("(all disks)  8 reads 8.0M/s  300 writes 300.0M/s\n"), "{shown}");
+}
+
+#[test]
+fn cgroups_on_the_wire_have_a_line() {
+    let cgroup = |id, path: &str, figures| {
+        make!(WireCgroup { id: Some(id), path: path.as_bytes().to_vec(), used: WireUse::of(figures) })
+    };
+    let mut frame = frame();
+    frame.interval.wire = Some(Wire::of([
+        cgroup(7, "/system.slice/web.service", [12 << 20, 9_000, 512 << 10, 7_000]),
+        cgroup(9, "/system.slice/backup.service", [0, 0, 2_048, 2]),
+    ]));
+    let mut state = state(frame);
+    assert!(!text(&mut state, 120, 40).contains("On the wire"), "it is part of the view of the network");
+    press(&mut state, "6");
+    let shown = text(&mut state, 160, 40);
+    let line = "On the wire: /system.slice/web.service 12.0M/s sent, 512.0K/s received; \
+                /system.slice/backup.service 0B/s sent, 2.0K/s received\n";
+    assert!(shown.contains(line), "{shown}");
+    // Nothing is known of tasks, and that is said.
+    assert!(shown.contains("What processes send is not known here"), "{shown}");
+    let shown = text(&mut state, 90, 40);
+    assert!(shown.contains("web.service 12.0M/s sent, 512.0K/s received\n"), "as there is room: {shown}");
+    state.frame.as_mut().expect("it was given").interval.network.sent_bytes = Some(0);
+    assert!(!text(&mut state, 160, 40).contains("is not known here"));
+    state.frame.as_mut().expect("it was given").interval.wire = None;
+    assert!(!text(&mut state, 160, 40).contains("On the wire"));
 }
 
 #[test]
