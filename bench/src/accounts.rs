@@ -18,7 +18,7 @@ use crate::table::{Table, thousands};
 /// Options of `accounts`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Counted rounds of each work, in which every ledger has a turn
+    /// Counted rounds, in each of which every ledger has a turn
     #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// Only these works, by their mode of latency.c
@@ -48,6 +48,13 @@ struct Beside {
     nothing: &'static [&'static [&'static str]],
     /// Which one of [`BESIDES`] it is compared with.
     reference: usize,
+}
+
+impl Beside {
+    /// Whether it is the ledger that all but pairs are compared with.
+    fn is_reference(&self) -> bool {
+        self.accounts.is_empty() && self.nothing.is_empty()
+    }
 }
 
 const fn keeps(name: &'static str, accounts: &[Account], reference: usize) -> Beside {
@@ -129,36 +136,38 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
          on one CPU, by a pipe and by sockets; `read` is a direct read of 4 KiB of a loop device, at random",
         arguments.rounds
     );
-    let mut rows: Vec<Vec<String>> = BESIDES.iter().map(|beside| vec![beside.name.to_owned()]).collect();
-    let mut header = vec!["beside a ledger that keeps"];
-    for (name, mode, times) in SUBJECTS.into_iter().chain(OF_ACCOUNTS) {
-        if !arguments.works.is_empty() && !arguments.works.iter().any(|work| work == mode) {
-            continue;
-        }
-        let durations = in_turns(arguments.rounds, &nothing, || latency.run_on(mode, times, disk.path()))?;
-        header.push(mode);
-        for ((beside, of), row) in BESIDES.iter().zip(&durations).zip(&mut rows) {
-            results.add(&Row::new(&format!("{name}: {}", beside.name), SLEEPING, of))?;
-            let ratio = median_of_pairs(of, &durations[beside.reference], |with, without| with / without);
-            row.push(format!("{ratio:.3}"));
-            eprintln!("{mode:<8} {:<50} {:>9} ns {ratio:>7.3}", beside.name, median(of).as_nanos());
-        }
-        rows[0].pop();
-        rows[0].push(format!("{} ns", thousands(median(&durations[0]).as_nanos() as usize)));
-    }
+    let is_wanted =
+        |mode: &str| arguments.works.is_empty() || arguments.works.iter().any(|work| work == mode);
+    let works: Vec<_> =
+        SUBJECTS.into_iter().chain(OF_ACCOUNTS).filter(|(_, mode, _)| is_wanted(mode)).collect();
+    let durations = in_turns(arguments.rounds, &nothing, || {
+        works.iter().map(|&(_, mode, times)| latency.run_on(mode, times, disk.path())).collect()
+    })?;
+    let header = ["beside a ledger that keeps"].into_iter().chain(works.iter().map(|(_, mode, _)| *mode));
     let mut table = Table::new("accounts", &caption, header);
-    rows.into_iter().for_each(|row| table.row(row));
+    for (beside, rounds) in BESIDES.iter().zip(&durations) {
+        let mut cells = vec![beside.name.to_owned()];
+        for (index, (name, ..)) in works.iter().enumerate() {
+            let of = |rounds: &[Vec<Duration>]| rounds.iter().map(|round| round[index]).collect::<Vec<_>>();
+            let (own, other) = (of(rounds), of(&durations[beside.reference]));
+            results.add(&Row::new(&format!("{name}: {}", beside.name), SLEEPING, &own))?;
+            let ratio = median_of_pairs(&own, &other, |own, other| own / other);
+            let nanos = || format!("{} ns", thousands(median(&own).as_nanos() as usize));
+            cells.push(if beside.is_reference() { nanos() } else { format!("{ratio:.3}") });
+        }
+        table.row(cells);
+    }
     table.keep(&results)?;
     println!("raw results: {}", results.path().display());
     Ok(())
 }
 
-/// The durations of the work beside each of [`BESIDES`]. Each round begins with the next one, after a round that does not count.
+/// The durations of each work, by [`BESIDES`] and round. Each round begins with the next one, after a round that does not count.
 fn in_turns(
     rounds: usize,
     nothing: &Nothing,
-    mut work: impl FnMut() -> anyhow::Result<Duration>,
-) -> anyhow::Result<Vec<Vec<Duration>>> {
+    works: impl Fn() -> anyhow::Result<Vec<Duration>>,
+) -> anyhow::Result<Vec<Vec<Vec<Duration>>>> {
     let mut durations = vec![Vec::new(); BESIDES.len()];
     for round in 0..=rounds {
         for turn in 0..BESIDES.len() {
@@ -166,11 +175,12 @@ fn in_turns(
             let beside = &BESIDES[index];
             let _links = nothing.attach(&beside.nothing.concat())?;
             let options = Options { accounts: beside.accounts, ..Options::default() };
-            let duration = attached(options, &mut work)?;
+            let of_works = attached(options, &works)?;
             if round > 0 {
-                durations[index].push(duration);
+                durations[index].push(of_works);
             }
         }
+        eprintln!("round {round} of {rounds}");
     }
     Ok(durations)
 }
