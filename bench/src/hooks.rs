@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use cpuledger::{Account, Accounts};
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
@@ -27,9 +26,6 @@ pub struct Arguments {
     /// Compare with a ledger that does not keep what tasks do off the CPU, instead of none
     #[arg(long)]
     states: bool,
-    /// What this account adds to a ledger: blame, disk, network or, to one that keeps blame, pairs
-    #[arg(long, conflicts_with = "states")]
-    account: Option<Account>,
 }
 
 /// What a ledger is compared with.
@@ -39,8 +35,6 @@ pub enum Beside {
     Nothing,
     /// A ledger that does not keep what tasks do off the CPU.
     WithoutStates,
-    /// A ledger that does not keep this account, beside one that does.
-    WithoutAccount(Account),
 }
 
 /// What is timed, and how often in one run: about 0.1 s.
@@ -48,13 +42,6 @@ pub const SUBJECTS: [(&str, &str, u32); 3] = [
     ("fork + exit + wait of a minimal static process", "fork", 1_000),
     ("thread create + join", "thread", 4_000),
     ("pipe round trip on one CPU: two switches", "pipe", 40_000),
-];
-
-/// The same for an account: work that it counts.
-const OF_NETWORK: [(&str, &str, u32); 3] = [
-    ("TCP round trip on one CPU, 1 byte", "tcp", 10_000),
-    ("UDP round trip on one CPU, 1 byte", "udp", 10_000),
-    ("Unix socket round trip on one CPU, 1 byte", "unix", 20_000),
 ];
 
 /// How often the reader takes a cut while the ledger is attached.
@@ -87,7 +74,15 @@ impl Latency {
     /// # Errors
     /// When it fails.
     pub fn run(&self, mode: &str, times: u32) -> anyhow::Result<Duration> {
-        let output = Command::new(&self.path).args([mode, &times.to_string()]).output()?;
+        self.run_on(mode, times, "")
+    }
+
+    /// The same, for work on this disk.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn run_on(&self, mode: &str, times: u32, disk: &str) -> anyhow::Result<Duration> {
+        let output = Command::new(&self.path).args([mode, &times.to_string(), disk]).output()?;
         ensure!(output.status.success(), "latency {mode}: {}", output.status);
         let text = String::from_utf8(output.stdout)?;
         Ok(Duration::from_nanos(text.trim().parse().context("it prints nanoseconds")?))
@@ -105,21 +100,6 @@ impl Beside {
         match self {
             Beside::Nothing => work(),
             Beside::WithoutStates => attached(Options { off: false, ..Options::default() }, work),
-            // Pairs are of blame: what they add to that.
-            Beside::WithoutAccount(Account::Pairs) => {
-                attached(Options { accounts: Accounts::of(&[Account::Blame]), ..Options::default() }, work)
-            }
-            Beside::WithoutAccount(_) => attached(Options::default(), work),
-        }
-    }
-
-    /// The ledger that is compared with it.
-    fn options(self) -> Options {
-        match self {
-            Beside::Nothing | Beside::WithoutStates => Options::default(),
-            Beside::WithoutAccount(account) => {
-                Options { accounts: Accounts::of(&[account]), ..Options::default() }
-            }
         }
     }
 
@@ -128,11 +108,6 @@ impl Beside {
         match self {
             Beside::Nothing => "hooks",
             Beside::WithoutStates => "states",
-            Beside::WithoutAccount(Account::Blame) => "account-blame",
-            Beside::WithoutAccount(Account::Disk) => "account-disk",
-            Beside::WithoutAccount(Account::Network) => "account-network",
-            Beside::WithoutAccount(Account::Pairs) => "account-pairs",
-            Beside::WithoutAccount(_) => "account",
         }
     }
 
@@ -141,9 +116,6 @@ impl Beside {
         let what = match self {
             Beside::Nothing => "with the ledger running".to_owned(),
             Beside::WithoutStates => "of a ledger with states beside one without".to_owned(),
-            Beside::WithoutAccount(account) => {
-                format!("of a ledger that keeps the account of {account}, beside one that does not")
-            }
         };
         format!("Slowdown {what} (1.02 = 2 % slower), by the number of sleeping threads")
     }
@@ -155,6 +127,8 @@ impl Beside {
 /// Without root, when `work` fails, or when an interval is out of balance.
 pub fn attached<T>(options: Options, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let mut ledger = Ledger::attach(options).context("cannot attach the ledger; run as root")?;
+    let refused = options.accounts.whole().without(ledger.kept());
+    ensure!(refused.is_empty(), "this kernel does not let a ledger keep {refused}");
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = scope.spawn(|| -> anyhow::Result<()> {
@@ -181,15 +155,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _limits = RaisedLimits::for_threads(arguments.threads.iter().copied().max().unwrap_or(0))
         .context("cannot raise the limits; run as root")?;
     let latency = Latency::compile()?;
-    let beside = match arguments.account {
-        Some(account) => Beside::WithoutAccount(account),
-        None if arguments.states => Beside::WithoutStates,
-        None => Beside::Nothing,
-    };
-    let subjects: Vec<_> = match arguments.account {
-        Some(Account::Network) => OF_NETWORK.into_iter().chain(SUBJECTS).collect(),
-        _ => SUBJECTS.to_vec(),
-    };
+    let beside = if arguments.states { Beside::WithoutStates } else { Beside::Nothing };
     let (name, caption) = (beside.name(), beside.caption());
     let mut results = Results::create(name, &[])?;
     let populations = arguments.threads.iter().map(|&threads| thousands(threads));
@@ -198,15 +164,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         &caption,
         ["work".to_owned()].into_iter().chain(populations).chain(["median".to_owned()]),
     );
-    let mut ratios = vec![Vec::new(); subjects.len()];
+    let mut ratios = vec![Vec::new(); SUBJECTS.len()];
     for &threads in &arguments.threads {
         let _sleepers = Sleepers::start(threads, 1)?;
-        for ((name, mode, times), ratios) in subjects.iter().zip(&mut ratios) {
+        for ((name, mode, times), ratios) in SUBJECTS.iter().zip(&mut ratios) {
             let work = || latency.run(mode, *times);
             ratios.push(compare(arguments.rounds, beside, threads, name, work, &mut results)?);
         }
     }
-    for ((name, ..), mut ratios) in subjects.iter().zip(ratios) {
+    for ((name, ..), mut ratios) in SUBJECTS.iter().zip(ratios) {
         let mut cells: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.3}")).collect();
         ratios.sort_by(f64::total_cmp);
         cells.push(format!("{:.3}", ratios.get(ratios.len() / 2).context("a population")?));
@@ -231,7 +197,7 @@ pub fn in_pairs(
     for round in 0..=rounds {
         let is_first = round % 2 == 0;
         let before = (!is_first).then(|| beside.run(&mut work)).transpose()?;
-        let attached = attached(beside.options(), &mut work)?;
+        let attached = attached(Options::default(), &mut work)?;
         let detached = before.map_or_else(|| beside.run(&mut work), Ok)?;
         if round > 0 {
             with.push(attached);

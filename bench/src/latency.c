@@ -4,10 +4,12 @@
  * time.
  *
  * usage: latency fork|exec|thread|pipe|tcp|udp|unix TIMES
+ *        latency read TIMES DISK
  *        latency            ends at once: what `exec` starts
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -168,6 +170,27 @@ static int start_sockets(const char *mode)
 	return 1;
 }
 
+enum { BLOCK = 4096 };
+
+static int disk;
+static off_t blocks;
+
+static void open_disk(const char *path)
+{
+	disk = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	blocks = lseek(disk, 0, SEEK_END) / BLOCK;
+	if (disk < 0 || blocks <= 0)
+		exit(1);
+}
+
+static void read_block(void)
+{
+	static char block[BLOCK] __attribute__((aligned(BLOCK)));
+
+	if (pread(disk, block, BLOCK, random() % blocks * BLOCK) != BLOCK)
+		exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	void (*work)(void) = fork_exit_wait;
@@ -176,7 +199,7 @@ int main(int argc, char **argv)
 
 	if (argc == 1)
 		return 0;
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	self = argv[0];
 	times = atol(argv[2]);
@@ -187,6 +210,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "pipe")) {
 		work = round_trip;
 		start_other();
+	}
+	if (!strcmp(argv[1], "read") && argc == 4) {
+		work = read_block;
+		open_disk(argv[3]);
 	}
 	if (start_sockets(argv[1]))
 		work = answered;

@@ -1,6 +1,7 @@
 //! `cargo run --release -p cpuledger-bench -- rates`: measures cpuledger beside its peers, alternately and in one run, and
 //! prints medians and ratios. Raw results are kept in `bench/results/DATE-MACHINE/`.
 
+mod accounts;
 mod against;
 mod all;
 mod coverage;
@@ -61,6 +62,8 @@ enum Command {
     Coverage(coverage::Arguments),
     /// What forks, exits, threads and switches cost with the ledger attached and detached, over growing populations
     Hooks(hooks::Arguments),
+    /// What each account adds to a ledger, and how much of that calls of programs take that do nothing
+    Accounts(accounts::Arguments),
     /// A process and a thread from start to end in microseconds, over sleeping processes and threads, with the ledger and without (S5)
     Lifetimes(lifetimes::Arguments),
     /// What an interval of the ledger costs its reader, with and without 100,000 sleeping threads, and attaching
@@ -120,6 +123,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Enumerate(arguments) => enumerate::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Hooks(arguments) => hooks::run(&arguments),
+        Command::Accounts(arguments) => accounts::run(&arguments),
         Command::Lifetimes(arguments) => lifetimes::run(&arguments),
         Command::Reader(arguments) => reader::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

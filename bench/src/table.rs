@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 29] = [
     "listings",
     "refreshes",
     "status",
@@ -24,9 +24,7 @@ const ORDER: [&str; 31] = [
     "waiting",
     "truth",
     "hooks",
-    "account-blame",
-    "account-disk",
-    "account-network",
+    "accounts",
     "peers-disk",
     "peers-network",
     "peers-wait",

@@ -504,7 +504,9 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 end_ns, u
 	return 0;
 }
 
-static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+/* `blames` is known when this is compiled. */
+static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state,
+					 bool blames)
 {
 	u32 key = bpf_get_smp_processor_id(), parity, state, leaver, how = CPULEDGER_PLACE_NOWHERE, place = 0;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
@@ -519,14 +521,14 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
 	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
 	end_ns = not_before_off(next, cpu->current[(parity ^ 1) & 1], instant_ns, now_ns);
-	if (wants_blame)
+	if (blames)
 		end_ns = blame_instant(cpu, key, next, cpu->current[(parity ^ 1) & 1], end_ns, now_ns);
 	fresh = exchange_run(cpu, end_ns, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	cpu->switches++;
 	state = off_state_of(prev, preempt, prev_state);
-	if (wants_blame) {
+	if (blames) {
 		leaver = slot_of_leaver(cpu->current[parity & 1], prev);
 		how = may_change_slot(prev, leaver) ? CPULEDGER_PLACE_LATER : place_of(prev, state);
 		place = key << CPULEDGER_PLACE_SHIFT;
@@ -542,7 +544,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 		book_out(cpu, run, &segment);
 	else
 		book(cpu, prev, cpu->current[parity & 1], &segment, state);
-	if (wants_blame && how == CPULEDGER_PLACE_LATER)
+	if (blames && how == CPULEDGER_PLACE_LATER)
 		end_switch(place | place_of(prev, state), slot_of_leaver(cpu->current[parity & 1], prev));
 	/* Read back: for the verifier it is any number, so that it looks at this once. */
 	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment, instant_ns);
@@ -551,17 +553,23 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	return 0;
 }
 
+/* Two copies, of which the verifier keeps one: without blame a switch is as if there were none. */
+static __always_inline int choose_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+{
+	return wants_blame ? on_switch(preempt, prev, next, prev_state, true) : on_switch(preempt, prev, next, prev_state, false);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	return on_switch(preempt, prev, next, prev_state);
+	return choose_switch(preempt, prev, next, prev_state);
 }
 
 /* Before 5.18, fa2c3254d7cf, the scheduler did not tell by which state it has decided. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(cpul_on_switch3, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return on_switch(preempt, prev, next, task_state(prev));
+	return choose_switch(preempt, prev, next, task_state(prev));
 }
 
 /*

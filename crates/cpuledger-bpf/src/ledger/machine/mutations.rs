@@ -113,7 +113,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         // With the account of blame, two rules see to it.
         file: "ledger.bpf.c",
         changes: &[(
-            "\tif (wants_blame)\n\t\tend_ns = blame_instant(",
+            "\tif (blames)\n\t\tend_ns = blame_instant(",
             "\tend_ns = instant_ns;\n\tif (0)\n\t\tend_ns = blame_instant(",
         )],
     },
