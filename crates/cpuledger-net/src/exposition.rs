@@ -152,15 +152,15 @@ impl Page {
         let name = format!("{}{counter_suffix}", family.name);
         let kind = if family.is_counter { "counter" } else { "gauge" };
         let _ = writeln!(self.text, "# HELP {name} {}\n# TYPE {name} {kind}", family.help);
-        if self.format == Format::OpenMetrics && !family.unit.is_empty() {
-            let _ = writeln!(self.text, "# UNIT {name} {}", family.unit);
+        if self.format == Format::OpenMetrics && !family.unit().is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {}", family.unit());
         }
     }
 
     /// A line; `labels` are in their braces.
     fn sample(&mut self, family: &Family, labels: &str, value: u128) {
         let total = if family.is_counter { "_total" } else { "" };
-        let _ = match family.unit {
+        let _ = match family.unit() {
             "seconds" | "ratio" => writeln!(self.text, "{}{total}{labels} {}", family.name, Seconds(value)),
             _ => writeln!(self.text, "{}{total}{labels} {value}", family.name),
         };

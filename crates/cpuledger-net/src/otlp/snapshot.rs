@@ -162,7 +162,7 @@ impl Page<'_> {
     /// A family of cpuledger's own: whole nanoseconds, which are exact.
     fn own(&mut self, family: &Family, by: Option<Dimension>, mut points: Vec<Point>) {
         let Some(name) = metric_name(family, by) else { return };
-        let unit = match family.unit {
+        let unit = match family.unit() {
             "seconds" => "ns",
             "bytes" => "By",
             _ => "",
