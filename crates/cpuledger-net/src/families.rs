@@ -1,10 +1,11 @@
 //! The families of metrics: one row each, from which the text and docs/metrics.md are made.
 
+use cpuledger_model::frame::Column;
+
 use crate::books::{Books, Machine};
 use crate::compat::groups::Gauge;
-use crate::compat::usage::Count;
 use crate::own::Own;
-use crate::totals::Figure;
+use crate::totals::Figure::{self, Of};
 
 /// Where the samples of a family come from.
 #[derive(Clone, Copy)]
@@ -29,6 +30,45 @@ pub enum Kind {
     Group(OfGroup),
     /// CPU time of containers, as cAdvisor has it.
     Container(OfContainer),
+}
+
+/// A figure of each name of a family by dimension.
+pub struct OfName {
+    /// The figure.
+    pub figure: Figure,
+    /// A further label and its value, where there are several.
+    pub label: Option<(&'static str, &'static str)>,
+    /// The same as an attribute of OpenTelemetry.
+    pub attribute: Option<(&'static str, &'static str)>,
+}
+
+impl Kind {
+    /// What each name has of a family by dimension; nothing: it is another family.
+    pub fn of_name(&self) -> Vec<OfName> {
+        match *self {
+            Kind::Series(figure) => vec![OfName { figure, label: None, attribute: None }],
+            Kind::Cpu => {
+                PARTS.map(|(part, figure)| OfName::part(figure, "part", "cpuledger.part", [part; 2])).into()
+            }
+            Kind::Directions(of, figures) => [0, 1]
+                .map(|nth| {
+                    OfName::part(figures[nth], "direction", of.attribute, [of.words[nth], of.values[nth]])
+                })
+                .into(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl OfName {
+    fn part(
+        figure: Figure,
+        label: &'static str,
+        attribute: &'static str,
+        values: [&'static str; 2],
+    ) -> OfName {
+        OfName { figure, label: Some((label, values[0])), attribute: Some((attribute, values[1])) }
+    }
 }
 
 /// What the two values of a label are called.
@@ -57,9 +97,9 @@ pub enum OfGroup {
     /// CPU time by mode.
     Cpu,
     /// A counter.
-    Count(Count),
+    Count(Column),
     /// Counters by the values of a label.
-    Counts(&'static str, &'static [(&'static str, Count)]),
+    Counts(&'static str, &'static [(&'static str, Column)]),
     /// What there is at the moment.
     Gauge(Gauge),
     /// The same by the values of a label.
@@ -131,40 +171,40 @@ pub const FAMILIES: [Family; 27] = [
     counter(
         "cpuledger_wait_seconds",
         "Time that runnable tasks waited for a CPU.",
-        Kind::Series(Figure::WaitingNs),
+        Kind::Series(Of("runqueue_wait_ns")),
     ),
     counter(
         "cpuledger_stolen_seconds",
         "Time on a CPU in which living tasks did not execute: interrupts and the hypervisor.",
-        Kind::Series(Figure::StolenNs),
+        Kind::Series(Of("stolen_ns")),
     ),
     counter(
         "cpuledger_wait_caused_seconds",
         "Time that others waited for a CPU that tasks had, while an account of blame is kept.",
-        Kind::Series(Figure::WaitCausedNs),
+        Kind::Series(Of("wait_caused_ns")),
     ),
     counter(
         "cpuledger_wait_suffered_seconds",
         "Time that tasks waited for a CPU, likewise.",
-        Kind::Series(Figure::WaitSufferedNs),
+        Kind::Series(Of("wait_suffered_ns")),
     ),
     counter(
         "cpuledger_network_bytes",
         "Bytes that tasks sent and received by sockets, but for Unix sockets, while an account of the network is kept.",
-        Kind::Directions(&SOCKETS, [Figure::NetworkSent, Figure::NetworkReceived]),
+        Kind::Directions(&SOCKETS, [Of("network_sent_bytes"), Of("network_received_bytes")]),
     ),
     counter(
         "cpuledger_unix_socket_bytes",
         "The same by Unix sockets.",
-        Kind::Directions(&SOCKETS, [Figure::UnixSent, Figure::UnixReceived]),
+        Kind::Directions(&SOCKETS, [Of("unix_sent_bytes"), Of("unix_received_bytes")]),
     ),
     counter(
         "cpuledger_disk_bytes",
         "Bytes that disks read and wrote for tasks, while an account of disks is kept.",
-        Kind::Directions(&DISKS, [Figure::DiskRead, Figure::DiskWritten]),
+        Kind::Directions(&DISKS, [Of("disk_read_bytes"), Of("disk_written_bytes")]),
     ),
-    counter("cpuledger_births", "Processes that began.", Kind::Series(Figure::Births)),
-    counter("cpuledger_exits", "Processes that ended.", Kind::Series(Figure::Exits)),
+    counter("cpuledger_births", "Processes that began.", Kind::Series(Of("births"))),
+    counter("cpuledger_exits", "Processes that ended.", Kind::Series(Of("deaths"))),
     counter(
         "cpuledger_capacity_seconds",
         "Time of all online CPUs: attributed, idle and unattributed time add up to it.",
@@ -258,29 +298,29 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     counter(
         "namedprocess_namegroup_read_bytes",
         "Bytes read from block devices.",
-        Kind::Group(OfGroup::Count(Count::ReadBytes)),
+        Kind::Group(OfGroup::Count(Column::READ_BYTES)),
     ),
     counter(
         "namedprocess_namegroup_write_bytes",
         "Bytes written to block devices.",
-        Kind::Group(OfGroup::Count(Count::WriteBytes)),
+        Kind::Group(OfGroup::Count(Column::WRITE_BYTES)),
     ),
     counter(
         "namedprocess_namegroup_major_page_faults",
         "Page faults with I/O.",
-        Kind::Group(OfGroup::Count(Count::MajorFaults)),
+        Kind::Group(OfGroup::Count(Column::MAJOR_FAULTS)),
     ),
     counter(
         "namedprocess_namegroup_minor_page_faults",
         "Page faults without I/O.",
-        Kind::Group(OfGroup::Count(Count::MinorFaults)),
+        Kind::Group(OfGroup::Count(Column::MINOR_FAULTS)),
     ),
     counter(
         "namedprocess_namegroup_context_switches",
         "Context switches.",
         Kind::Group(OfGroup::Counts(
             "ctxswitchtype",
-            &[("voluntary", Count::VoluntarySwitches), ("nonvoluntary", Count::InvoluntarySwitches)],
+            &[("voluntary", Column::VOLUNTARY_SWITCHES), ("nonvoluntary", Column::INVOLUNTARY_SWITCHES)],
         )),
     ),
     gauge(
@@ -345,3 +385,16 @@ pub const OF_CADVISOR: [Family; 3] = [
         Kind::Container(OfContainer::System),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_one_of_reports() {
+        let figures = FAMILIES.iter().flat_map(|family| family.kind.of_name());
+        let named: Vec<Figure> =
+            figures.map(|own| own.figure).filter(|figure| matches!(figure, Of(_))).collect();
+        assert!(named.len() > 10 && named.iter().all(|figure| figure.place().is_some()), "{named:?}");
+    }
+}
