@@ -8,6 +8,7 @@ use crate::cell::unsigned;
 use crate::devices::{DeviceRow, Figures, rows};
 use crate::key::Shown;
 use crate::layout;
+use crate::report::text::size;
 
 /// The width of a name before a row.
 const NAME_WIDTH: usize = 16;
@@ -102,12 +103,7 @@ pub(crate) fn unattributed_words(totals: &DiskTotals) -> Option<String> {
     if read == 0 && written == 0 {
         return None;
     }
-    let mut words = b"In no row of a process: ".to_vec();
-    append_size(&mut words, read);
-    words.extend_from_slice(b" read, ");
-    append_size(&mut words, written);
-    words.extend_from_slice(b" written");
-    Some(String::from_utf8_lossy(&words).into_owned())
+    Some(format!("In no row of a process: {} read, {} written", size(read), size(written)))
 }
 
 #[cfg(test)]
