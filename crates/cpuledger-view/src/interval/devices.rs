@@ -2,13 +2,12 @@
 
 use cpuledger_model::disk::DiskTotals;
 
-use super::column::{append_decimals, append_size};
+use super::column::{append_decimals, append_size, text_of};
 use super::{Page, Writer};
 use crate::cell::unsigned;
 use crate::devices::{DeviceRow, Figures, rows};
 use crate::key::Shown;
 use crate::layout;
-use crate::report::text::size;
 
 /// The width of a name before a row.
 const NAME_WIDTH: usize = 16;
@@ -103,7 +102,8 @@ pub(crate) fn unattributed_words(totals: &DiskTotals) -> Option<String> {
     if read == 0 && written == 0 {
         return None;
     }
-    Some(format!("In no row of a process: {} read, {} written", size(read), size(written)))
+    let [read, written] = [read, written].map(|bytes| text_of(|text| append_size(text, bytes)));
+    Some(format!("In no row of a process: {read} read, {written} written"))
 }
 
 #[cfg(test)]
