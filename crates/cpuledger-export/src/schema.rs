@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use cpuledger_model::field::{FIELDS, FieldInfo, Group, OF_ACCOUNTS};
-use cpuledger_model::frame::{Column, Section, Wanted};
+use cpuledger_model::frame::{self, Column, Section, Wanted};
 
 /// The time zone of all times.
 pub(crate) const ZONE: &str = "UTC";
@@ -115,6 +115,17 @@ pub(crate) enum Origin {
     Named(Column),
 }
 
+impl Origin {
+    /// The figure of a frame that the values are, or are made of.
+    const fn figure(self) -> Option<Column> {
+        match self {
+            Interval(figure) | Row(figure) | Growth(figure) | Seen(figure) | Letter(figure)
+            | Named(figure) => Some(figure),
+            Begin | End | Recording | Sequence | Waited | Start | Unidentified | Count(_) => None,
+        }
+    }
+}
+
 /// A column of one table or several.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnInfo {
@@ -147,6 +158,22 @@ const fn column(
     ColumnInfo { name, kind, tables, origin, help }
 }
 
+/// A column of the name that frames have for the figure.
+const fn told(tables: u8, origin: Origin, help: &'static str) -> ColumnInfo {
+    let Some(figure) = origin.figure() else { panic!("it is no figure of a frame") };
+    let kind = match (origin, figure.kind()) {
+        (Letter(_) | Named(_), _) | (_, frame::Kind::Text) => Text,
+        _ => Number,
+    };
+    column(tables, figure.name(), kind, origin, help)
+}
+
+/// Likewise, and of which the same is to be said.
+const fn same(tables: u8, origin: Origin) -> ColumnInfo {
+    let Some(figure) = origin.figure() else { panic!("it is no figure of a frame") };
+    told(tables, origin, figure.help())
+}
+
 use Kind::{Flag, Number, Text, Time};
 use Origin::{
     Begin, Count, End, Growth, Interval, Letter, Named, Recording, Row, Seen, Sequence, Start, Unidentified,
@@ -176,7 +203,7 @@ pub static COLUMNS: LazyLock<Vec<ColumnInfo>> = LazyLock::new(|| {
 const NAMED: &[ColumnInfo] = &[
     column(I | U | X, "time", Time, Begin, "Begin of the interval."),
     column(I, "end_time", Time, End, "End of the interval."),
-    column(I | U | X, "boot_id", Text, Interval(Column::BOOT_ID), "Identifier of the boot."),
+    same(I | U | X, Interval(Column::BOOT_ID)),
     column(I | U | X, "recording", Text, Recording, "Identifier of the recording."),
     column(
         I | U | X,
@@ -185,42 +212,18 @@ const NAMED: &[ColumnInfo] = &[
         Sequence,
         "Number of the interval in its recording: with `recording` it says which one this is.",
     ),
-    column(I, "start_ns", Number, Row(Column::START_NS), "Begin of the interval, CLOCK_MONOTONIC."),
-    column(I, "end_ns", Number, Row(Column::END_NS), "End of the interval, CLOCK_MONOTONIC."),
-    column(I, "source", Text, Row(Column::SOURCE), "Where the figures come from."),
-    column(I, "online_cpus", Number, Row(Column::ONLINE_CPUS), "CPUs online at the end."),
-    column(I, "capacity_ns", Number, Row(Column::CAPACITY_NS), "Online CPUs × length."),
-    column(
-        I,
-        "attributed_ns",
-        Number,
-        Row(Column::ATTRIBUTED_NS),
-        "The sum of `cpu_ns` over the rows of `usage` of this interval.",
-    ),
-    column(I, "idle_ns", Number, Row(Column::IDLE_NS), "Time of the idle tasks."),
-    column(I, "unattributed_ns", Number, Row(Column::UNATTRIBUTED_NS), "What could not be attributed."),
-    column(I, "no_slot_ns", Number, Row(Column::NO_SLOT_NS), "Of that: of processes that found no slot."),
-    column(
-        I,
-        "forgotten_task_ns",
-        Number,
-        Row(Column::FORGOTTEN_TASK_NS),
-        "Of that: of the dead whose heir was forgotten.",
-    ),
-    column(
-        I,
-        "uncovered_cpu_ns",
-        Number,
-        Row(Column::UNCOVERED_CPU_NS),
-        "Of that: of CPUs that the hooks did not cover.",
-    ),
-    column(
-        I,
-        "not_attached_ns",
-        Number,
-        Row(Column::NOT_ATTACHED_NS),
-        "Of that: while no ledger was attached.",
-    ),
+    told(I, Row(Column::START_NS), "Begin of the interval, CLOCK_MONOTONIC."),
+    told(I, Row(Column::END_NS), "End of the interval, CLOCK_MONOTONIC."),
+    same(I, Row(Column::SOURCE)),
+    told(I, Row(Column::ONLINE_CPUS), "CPUs online at the end."),
+    same(I, Row(Column::CAPACITY_NS)),
+    told(I, Row(Column::ATTRIBUTED_NS), "The sum of `cpu_ns` over the rows of `usage` of this interval."),
+    same(I, Row(Column::IDLE_NS)),
+    same(I, Row(Column::UNATTRIBUTED_NS)),
+    same(I, Row(Column::NO_SLOT_NS)),
+    same(I, Row(Column::FORGOTTEN_TASK_NS)),
+    same(I, Row(Column::UNCOVERED_CPU_NS)),
+    same(I, Row(Column::NOT_ATTACHED_NS)),
     column(
         I,
         "unidentified_ns",
@@ -228,46 +231,16 @@ const NAMED: &[ColumnInfo] = &[
         Unidentified,
         "Of the attributed time: of the dead that have no row in `exited`, and of threads that found no slot.",
     ),
-    column(
-        I,
-        "suspended_ns",
-        Number,
-        Row(Column::SUSPENDED_NS),
-        "For how long the machine was suspended in it.",
-    ),
+    told(I, Row(Column::SUSPENDED_NS), "For how long the machine was suspended in it."),
     column(I, "processes", Number, Count(Section::Processes), "Rows of `usage` of this interval."),
     column(I, "exits", Number, Count(Section::Exited), "Rows of `exited` of this interval."),
-    column(
-        I,
-        "unidentified_exits",
-        Number,
-        Row(Column::UNIDENTIFIED_EXITS),
-        "Tasks that died and whose identity was lost.",
-    ),
-    column(I, "missed_exits", Number, Row(Column::MISSED_EXITS), "Tasks that died and were not reported."),
-    column(X, "tid", Number, Row(Column::TID), "Id of the task."),
-    column(U | X, "pid", Number, Row(Column::PID), "Id of its process."),
-    column(
-        U | X,
-        "ppid",
-        Number,
-        Row(Column::PPID),
-        "Pid of the parent; in `exited`, 0 where that is unknown.",
-    ),
-    column(
-        U | X,
-        "accounting_ppid",
-        Number,
-        Row(Column::ACCOUNTING_PPID),
-        "Pid of the heir, which inherits its time.",
-    ),
-    column(
-        X,
-        "accounting_start_ns",
-        Number,
-        Row(Column::ACCOUNTING_START_NS),
-        "CLOCK_BOOTTIME at the start of the heir.",
-    ),
+    same(I, Row(Column::UNIDENTIFIED_EXITS)),
+    same(I, Row(Column::MISSED_EXITS)),
+    same(X, Row(Column::TID)),
+    told(U | X, Row(Column::PID), "Id of its process."),
+    told(U | X, Row(Column::PPID), "Pid of the parent; in `exited`, 0 where that is unknown."),
+    same(U | X, Row(Column::ACCOUNTING_PPID)),
+    same(X, Row(Column::ACCOUNTING_START_NS)),
     column(
         U | X,
         "start_time_ns",
@@ -275,29 +248,15 @@ const NAMED: &[ColumnInfo] = &[
         Start,
         "CLOCK_BOOTTIME at the start. With the id it says which task this is.",
     ),
-    column(
-        X,
-        "process_start_ns",
-        Number,
-        Row(Column::PROCESS_START_NS),
-        "CLOCK_BOOTTIME at the start of its process.",
-    ),
-    column(
+    same(X, Row(Column::PROCESS_START_NS)),
+    told(
         U | X,
-        "comm",
-        Text,
         Row(Column::COMM),
         "Name of the task; `(others)`: the time of all that the recording may not show.",
     ),
-    column(U | X, "uid", Number, Row(Column::UID), "Real user."),
-    column(U | X, "euid", Number, Row(Column::EUID), "Effective user."),
-    column(
-        U,
-        "cgroup_id",
-        Number,
-        Row(Column::CGROUP_ID),
-        "Cgroup in the unified hierarchy: inode number of its directory.",
-    ),
+    same(U | X, Row(Column::UID)),
+    same(U | X, Row(Column::EUID)),
+    same(U, Row(Column::CGROUP_ID)),
     column(
         U | X,
         "cgroup",
@@ -305,198 +264,70 @@ const NAMED: &[ColumnInfo] = &[
         Named(Column::PATH),
         "Path of the cgroup in the hierarchy by which CPU time is divided; absent: not known.",
     ),
-    column(
+    told(U | X, Named(Column::UNIT), "Unit of systemd or, outside of units, the slice; absent: not known."),
+    told(U | X, Named(Column::CONTAINER), "Container, by the name that its runtime has for it."),
+    told(U | X, Named(Column::CONTAINER_ID), "Id of the container."),
+    told(
         U | X,
-        "unit",
-        Text,
-        Named(Column::UNIT),
-        "Unit of systemd or, outside of units, the slice; absent: not known.",
-    ),
-    column(
-        U | X,
-        "container",
-        Text,
-        Named(Column::CONTAINER),
-        "Container, by the name that its runtime has for it.",
-    ),
-    column(U | X, "container_id", Text, Named(Column::CONTAINER_ID), "Id of the container."),
-    column(
-        U | X,
-        "nameless",
-        Text,
         Named(Column::NAMELESS),
         "Why the container has no name; its image and pod are not known then.",
     ),
-    column(U | X, "image", Text, Named(Column::IMAGE), "Image of the container."),
-    column(U | X, "pod", Text, Named(Column::POD), "Pod of the container."),
-    column(U | X, "namespace", Text, Named(Column::NAMESPACE), "Kubernetes namespace of the pod."),
-    column(U, "state", Text, Letter(Column::STATE), "State letter at the end, as in /proc/PID/stat."),
-    column(U, "threads", Number, Row(Column::THREADS), "Threads of the process at the end."),
-    column(U, "nice", Number, Row(Column::NICE), "Nice value at the end."),
-    column(
+    told(U | X, Named(Column::IMAGE), "Image of the container."),
+    told(U | X, Named(Column::POD), "Pod of the container."),
+    told(U | X, Named(Column::NAMESPACE), "Kubernetes namespace of the pod."),
+    told(U, Letter(Column::STATE), "State letter at the end, as in /proc/PID/stat."),
+    told(U, Row(Column::THREADS), "Threads of the process at the end."),
+    told(U, Row(Column::NICE), "Nice value at the end."),
+    told(
         U | X,
-        "cpu_ns",
-        Number,
         Seen(Column::CPU_NS),
         "CPU time in the interval. In `usage`: the sum of the three parts. That of `exited` is in `usage`, too: with the process or its heir.",
     ),
-    column(U, "self_ns", Number, Seen(Column::SELF_NS), "Of that: of its living tasks."),
-    column(
+    told(U, Seen(Column::SELF_NS), "Of that: of its living tasks."),
+    told(U, Row(Column::EXITED_THREADS_NS), "Of that: of its threads that died."),
+    told(U, Row(Column::EXITED_CHILDREN_NS), "Of that: of the dead processes it inherits from."),
+    same(U, Row(Column::STOLEN_NS)),
+    same(U, Row(Column::EXITED_CHILDREN_STOLEN_NS)),
+    same(U, Row(Column::SELF_USER_NS)),
+    same(U, Row(Column::EXITED_THREADS_USER_NS)),
+    told(
         U,
-        "exited_threads_ns",
-        Number,
-        Row(Column::EXITED_THREADS_NS),
-        "Of that: of its threads that died.",
-    ),
-    column(
-        U,
-        "exited_children_ns",
-        Number,
-        Row(Column::EXITED_CHILDREN_NS),
-        "Of that: of the dead processes it inherits from.",
-    ),
-    column(U, "stolen_ns", Number, Row(Column::STOLEN_NS), "Time on a CPU in which it did not execute."),
-    column(
-        U,
-        "exited_children_stolen_ns",
-        Number,
-        Row(Column::EXITED_CHILDREN_STOLEN_NS),
-        "Likewise, of the dead processes it inherits from.",
-    ),
-    column(
-        U,
-        "self_user_ns",
-        Number,
-        Row(Column::SELF_USER_NS),
-        "User time of `self_ns`. What is neither that nor stolen is system time, in all parts.",
-    ),
-    column(
-        U,
-        "exited_threads_user_ns",
-        Number,
-        Row(Column::EXITED_THREADS_USER_NS),
-        "User time of `exited_threads_ns`.",
-    ),
-    column(
-        U,
-        "exited_threads_stolen_ns",
-        Number,
         Row(Column::EXITED_THREADS_STOLEN_NS),
         "Stolen time of `exited_threads_ns`: a part of `stolen_ns`.",
     ),
-    column(
-        U,
-        "exited_children_user_ns",
-        Number,
-        Row(Column::EXITED_CHILDREN_USER_NS),
-        "User time of `exited_children_ns`.",
-    ),
-    column(
-        U,
-        "user_ns",
-        Number,
-        Growth(Column::USER_NS),
-        "CPU time in user mode, by the kernel's scaling rule.",
-    ),
-    column(U, "system_ns", Number, Growth(Column::SYSTEM_NS), "CPU time in the kernel, by the same rule."),
-    column(
-        U | X,
-        "elapsed_ns",
-        Number,
-        Row(Column::ELAPSED_NS),
-        "The time it was alive in the interval; of a process, the sum over its threads.",
-    ),
+    same(U, Row(Column::EXITED_CHILDREN_USER_NS)),
+    same(U, Growth(Column::USER_NS)),
+    same(U, Growth(Column::SYSTEM_NS)),
+    same(U | X, Row(Column::ELAPSED_NS)),
     column(U | X, "runqueue_wait_ns", Number, Waited, "It was runnable, and waited for a CPU."),
-    column(U | X, "blocked_ns", Number, Row(Column::BLOCKED_NS), "It waited without being interruptible."),
-    column(
-        U | X,
-        "io_wait_ns",
-        Number,
-        Row(Column::IO_WAIT_NS),
-        "The part of that in which it waited for I/O.",
-    ),
-    column(U | X, "sleep_ns", Number, Row(Column::SLEEP_NS), "It slept until a signal or an event."),
-    column(
-        U | X,
-        "stopped_ns",
-        Number,
-        Row(Column::STOPPED_NS),
-        "A signal, a tracer or a freezer had stopped it.",
-    ),
-    column(U | X, "unseen_ns", Number, Row(Column::UNSEEN_NS), "What it did is not known."),
-    column(U, "minor_faults", Number, Growth(Column::MINOR_FAULTS), "Page faults without I/O."),
-    column(U, "major_faults", Number, Growth(Column::MAJOR_FAULTS), "Page faults with I/O."),
-    column(
-        U,
-        "voluntary_switches",
-        Number,
-        Growth(Column::VOLUNTARY_SWITCHES),
-        "Context switches because it waited.",
-    ),
-    column(
-        U,
-        "involuntary_switches",
-        Number,
-        Growth(Column::INVOLUNTARY_SWITCHES),
-        "Context switches because it was preempted.",
-    ),
-    column(U, "read_bytes", Number, Growth(Column::READ_BYTES), "Bytes read from block devices."),
-    column(U, "write_bytes", Number, Growth(Column::WRITE_BYTES), "Bytes written to block devices."),
-    column(U, "rss_bytes", Number, Row(Column::RSS_BYTES), "Resident memory at the end."),
-    column(
+    same(U | X, Row(Column::BLOCKED_NS)),
+    same(U | X, Row(Column::IO_WAIT_NS)),
+    same(U | X, Row(Column::SLEEP_NS)),
+    same(U | X, Row(Column::STOPPED_NS)),
+    same(U | X, Row(Column::UNSEEN_NS)),
+    same(U, Growth(Column::MINOR_FAULTS)),
+    same(U, Growth(Column::MAJOR_FAULTS)),
+    same(U, Growth(Column::VOLUNTARY_SWITCHES)),
+    same(U, Growth(Column::INVOLUNTARY_SWITCHES)),
+    told(U, Growth(Column::READ_BYTES), "Bytes read from block devices."),
+    told(U, Growth(Column::WRITE_BYTES), "Bytes written to block devices."),
+    told(U, Row(Column::RSS_BYTES), "Resident memory at the end."),
+    same(X, Row(Column::LIFETIME_NS)),
+    same(X, Row(Column::EXIT_CODE)),
+    told(X, Row(Column::NETWORK_SENT_BYTES), "Bytes that it sent in the interval, but for Unix sockets."),
+    told(X, Row(Column::NETWORK_RECEIVED_BYTES), "Bytes received, likewise."),
+    told(X, Row(Column::UNIX_SENT_BYTES), "Bytes that it sent by Unix sockets."),
+    told(X, Row(Column::UNIX_RECEIVED_BYTES), "Bytes received, likewise."),
+    told(X, Row(Column::DISK_READ_BYTES), "Bytes that disks read for it in the interval."),
+    told(X, Row(Column::DISK_WRITTEN_BYTES), "Bytes written, likewise."),
+    told(
         X,
-        "lifetime_ns",
-        Number,
-        Row(Column::LIFETIME_NS),
-        "From the start to the last switch, suspension not counted.",
-    ),
-    column(X, "exit_code", Number, Row(Column::EXIT_CODE), "As wait(2) returns it."),
-    column(
-        X,
-        "network_sent_bytes",
-        Number,
-        Row(Column::NETWORK_SENT_BYTES),
-        "Bytes that it sent in the interval, but for Unix sockets.",
-    ),
-    column(
-        X,
-        "network_received_bytes",
-        Number,
-        Row(Column::NETWORK_RECEIVED_BYTES),
-        "Bytes received, likewise.",
-    ),
-    column(X, "unix_sent_bytes", Number, Row(Column::UNIX_SENT_BYTES), "Bytes that it sent by Unix sockets."),
-    column(X, "unix_received_bytes", Number, Row(Column::UNIX_RECEIVED_BYTES), "Bytes received, likewise."),
-    column(
-        X,
-        "disk_read_bytes",
-        Number,
-        Row(Column::DISK_READ_BYTES),
-        "Bytes that disks read for it in the interval.",
-    ),
-    column(X, "disk_written_bytes", Number, Row(Column::DISK_WRITTEN_BYTES), "Bytes written, likewise."),
-    column(
-        X,
-        "wait_suffered_ns",
-        Number,
         Row(Column::WAIT_SUFFERED_NS),
         "Time in the interval in which it waited for a CPU, by the account of blame.",
     ),
-    column(
-        X,
-        "wait_caused_ns",
-        Number,
-        Row(Column::WAIT_CAUSED_NS),
-        "Time that others waited for its CPU, summed.",
-    ),
+    told(X, Row(Column::WAIT_CAUSED_NS), "Time that others waited for its CPU, summed."),
     column(X, "ends_process", Flag, Row(Column::ENDS_PROCESS), "Whether no thread of its process is left."),
-    column(
-        X,
-        "life_cpu_ns",
-        Number,
-        Row(Column::LIFE_CPU_NS),
-        "CPU time of its life, as far as the source saw it.",
-    ),
+    same(X, Row(Column::LIFE_CPU_NS)),
     column(
         X,
         "life_runqueue_wait_ns",
@@ -504,8 +335,8 @@ const NAMED: &[ColumnInfo] = &[
         Row(Column::LIFE_WAITING_NS),
         "As `runqueue_wait_ns`, of that life.",
     ),
-    column(X, "life_blocked_ns", Number, Row(Column::LIFE_BLOCKED_NS), "As `blocked_ns`, of that life."),
-    column(X, "life_sleep_ns", Number, Row(Column::LIFE_SLEEP_NS), "As `sleep_ns`, of that life."),
+    same(X, Row(Column::LIFE_BLOCKED_NS)),
+    same(X, Row(Column::LIFE_SLEEP_NS)),
 ];
 
 /// The columns of a table.
@@ -516,20 +347,9 @@ pub(crate) fn columns(table: Table) -> impl Iterator<Item = &'static ColumnInfo>
 /// What the tables are made of: of a frame no more has to be read. The flags say what is not to be shown, or how much is lost.
 pub(crate) fn wanted() -> Wanted {
     let figures = COLUMNS.iter().filter_map(|column| match column.origin {
-        Origin::Interval(figure)
-        | Origin::Row(figure)
-        | Origin::Seen(figure)
-        | Origin::Letter(figure)
-        | Origin::Named(figure) => Some(figure),
-        Origin::Growth(figure) => figure.growth(),
-        Origin::Start => Some(Column::START_TIME_NS),
-        Origin::Begin
-        | Origin::End
-        | Origin::Recording
-        | Origin::Sequence
-        | Origin::Unidentified
-        | Origin::Waited
-        | Origin::Count(_) => None,
+        Growth(figure) => figure.growth(),
+        Start => Some(Column::START_TIME_NS),
+        origin => origin.figure(),
     });
     let waited = [Some(Column::WAITING_NS), Column::RUNQUEUE_WAIT_NS.growth()].into_iter().flatten();
     let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
-use cpuledger_report::{Accumulator, Balance, Dimension, Instants};
+use cpuledger_report::{Accumulator, Amounts, Balance, Dimension, Instants};
 use rustix::time::ClockId;
 
 use crate::compat::Compat;
@@ -80,8 +80,8 @@ pub struct Books {
     dimensions: Vec<Dimension>,
     wanted: Wanted,
     tables: Vec<Table>,
-    /// Which of [`Figure::OPTIONAL`] an interval has told.
-    is_known: [bool; Figure::OPTIONAL.len()],
+    /// Which figures an interval has told.
+    is_known: [bool; Amounts::FIGURES],
     machine: Machine,
     scrapers: Scrapers,
     /// Until when there are intervals, CLOCK_MONOTONIC in nanoseconds.
@@ -122,7 +122,7 @@ impl Books {
         Books {
             dimensions: dimensions.to_vec(),
             wanted: Accumulator::new(dimensions).wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
-            is_known: [false; Figure::OPTIONAL.len()],
+            is_known: Figure::told(&Amounts::default()),
             tables: dimensions.iter().map(|_| Table::new(limit, now_ns)).collect(),
             machine: Machine::default(),
             scrapers: Scrapers::default(),
@@ -163,7 +163,7 @@ impl Books {
     pub fn renew(&mut self, limit: usize) {
         let when_ns = self.realtime_ns();
         self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when_ns));
-        self.is_known = [false; Figure::OPTIONAL.len()];
+        self.is_known = Figure::told(&Amounts::default());
         self.machine = Machine::default();
         self.settled_intervals = None;
         self.scrapers = Scrapers::default();
@@ -246,9 +246,8 @@ impl Books {
             }
             table.add_rest(&report.other);
             table.trim();
-            let total = report.total();
-            for (is_known, told) in self.is_known.iter_mut().zip(Figure::told(&total)) {
-                *is_known |= told.is_some();
+            for (is_known, told) in self.is_known.iter_mut().zip(Figure::told(&report.total())) {
+                *is_known |= told;
             }
             balance = Some(report.balance);
         }
@@ -299,8 +298,7 @@ impl Books {
 
     /// Whether an interval has told a figure.
     pub fn knows(&self, figure: Figure) -> bool {
-        let place = Figure::OPTIONAL.iter().position(|own| *own == figure);
-        place.is_none_or(|place| self.is_known[place])
+        figure.place().is_none_or(|place| self.is_known[place])
     }
 
     /// A number that changes when what is shown changes.

@@ -12,14 +12,14 @@ pub mod usage;
 
 use std::time::Duration;
 
-use cpuledger_model::frame::{Frame, Section, Wanted};
+use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing;
 
 use crate::modes;
 use containers::Containers;
 use groups::Groups;
 use procfs::Known;
-use usage::Count;
+use usage::COUNTS;
 
 /// The sets that were asked for.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Compat {
         let mut columns = [&modes::COLUMNS[..], &usage::COLUMNS].concat();
         let mut sections = vec![Section::Processes, Section::Exited];
         if self.groups.is_some() {
-            columns.extend(Count::ALL.into_iter().filter_map(Count::growth));
+            columns.extend(COUNTS.into_iter().filter_map(Column::growth));
         }
         if self.containers.is_some() {
             sections.push(Section::Cgroups);

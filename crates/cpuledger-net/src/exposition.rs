@@ -5,11 +5,11 @@ mod compat;
 use std::fmt::{self, Write as _};
 
 use crate::books::{Books, REASONS};
-use crate::families::{FAMILIES, Family, Kind, PARTS};
+use crate::families::{FAMILIES, Family, Kind, OfName};
 use crate::labels::REST;
 use crate::own::Own;
 use crate::series::Table;
-use crate::totals::{Figure, Sums};
+use crate::totals::Sums;
 
 /// Which of the two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,29 +121,22 @@ impl Page {
 
     fn of_books(&mut self, family: &Family, books: &Books) {
         match family.kind {
-            Kind::Cpu => self.cpu(family, books),
+            // What is not known is not 0.
+            Kind::Series(figure) | Kind::Directions(_, [figure, _]) if !books.knows(figure) => {}
+            Kind::Cpu | Kind::Series(_) | Kind::Directions(..) => self.of_series(family, books),
             Kind::Departed => {
                 for (dimension, table) in books.tables() {
                     let labels = format!("{{by=\"{}\"}}", dimension.name());
                     self.sample(family, &labels, table.left_ns());
                 }
             }
-            Kind::Series(figure) if books.knows(figure) => self.of_series(family, figure, books),
             Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
             Kind::Unattributed => {
                 for (reason, ns) in REASONS.into_iter().zip(books.machine().unattributed_ns) {
                     self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
                 }
             }
-            Kind::Directions(directions, figures) if books.knows(figures[0]) => {
-                self.of_directions(family, (directions.words, figures), books)
-            }
-            Kind::Series(_)
-            | Kind::Directions(..)
-            | Kind::Own(_)
-            | Kind::Server(_)
-            | Kind::Group(_)
-            | Kind::Container(_) => {}
+            Kind::Own(_) | Kind::Server(_) | Kind::Group(_) | Kind::Container(_) => {}
         }
     }
 
@@ -152,15 +145,15 @@ impl Page {
         let name = format!("{}{counter_suffix}", family.name);
         let kind = if family.is_counter { "counter" } else { "gauge" };
         let _ = writeln!(self.text, "# HELP {name} {}\n# TYPE {name} {kind}", family.help);
-        if self.format == Format::OpenMetrics && !family.unit.is_empty() {
-            let _ = writeln!(self.text, "# UNIT {name} {}", family.unit);
+        if self.format == Format::OpenMetrics && !family.unit().is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {}", family.unit());
         }
     }
 
     /// A line; `labels` are in their braces.
     fn sample(&mut self, family: &Family, labels: &str, value: u128) {
         let total = if family.is_counter { "_total" } else { "" };
-        let _ = match family.unit {
+        let _ = match family.unit() {
             "seconds" | "ratio" => writeln!(self.text, "{}{total}{labels} {}", family.name, Seconds(value)),
             _ => writeln!(self.text, "{}{total}{labels} {value}", family.name),
         };
@@ -173,38 +166,19 @@ impl Page {
         }
     }
 
-    fn cpu(&mut self, family: &Family, books: &Books) {
+    fn of_series(&mut self, family: &Family, books: &Books) {
+        let figures = family.kind.of_name();
         for (dimension, table) in books.tables() {
             let by = dimension.name();
             for (name, totals, created_ns) in lines(table) {
-                for (part, figure) in PARTS {
-                    let labels = format!("{{by=\"{by}\",name=\"{}\",part=\"{part}\"}}", Escaped(&name));
-                    self.sample(family, &labels, totals.get(figure));
-                    self.created(family, &labels, created_ns);
+                for OfName { figure, label, .. } in &figures {
+                    let label = label.map_or_else(String::new, |(key, value)| format!(",{key}=\"{value}\""));
+                    let labels = format!("{{by=\"{by}\",name=\"{}\"{label}}}", Escaped(&name));
+                    self.sample(family, &labels, totals.get(*figure));
+                    if matches!(family.kind, Kind::Cpu) {
+                        self.created(family, &labels, created_ns);
+                    }
                 }
-            }
-        }
-    }
-
-    fn of_directions(&mut self, family: &Family, (words, figures): ([&str; 2], [Figure; 2]), books: &Books) {
-        for (dimension, table) in books.tables() {
-            let by = dimension.name();
-            for (name, totals, _) in lines(table) {
-                for (direction, figure) in words.into_iter().zip(figures) {
-                    let labels =
-                        format!("{{by=\"{by}\",name=\"{}\",direction=\"{direction}\"}}", Escaped(&name));
-                    self.sample(family, &labels, totals.get(figure));
-                }
-            }
-        }
-    }
-
-    fn of_series(&mut self, family: &Family, figure: Figure, books: &Books) {
-        for (dimension, table) in books.tables() {
-            let by = dimension.name();
-            for (name, totals, _) in lines(table) {
-                let labels = format!("{{by=\"{by}\",name=\"{}\"}}", Escaped(&name));
-                self.sample(family, &labels, totals.get(figure));
             }
         }
     }

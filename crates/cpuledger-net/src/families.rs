@@ -1,10 +1,11 @@
 //! The families of metrics: one row each, from which the text and docs/metrics.md are made.
 
+use cpuledger_model::frame::Column;
+
 use crate::books::{Books, Machine};
 use crate::compat::groups::Gauge;
-use crate::compat::usage::Count;
 use crate::own::Own;
-use crate::totals::Figure;
+use crate::totals::Figure::{self, Of};
 
 /// Where the samples of a family come from.
 #[derive(Clone, Copy)]
@@ -29,6 +30,45 @@ pub enum Kind {
     Group(OfGroup),
     /// CPU time of containers, as cAdvisor has it.
     Container(OfContainer),
+}
+
+/// A figure of each name of a family by dimension.
+pub struct OfName {
+    /// The figure.
+    pub figure: Figure,
+    /// A further label and its value, where there are several.
+    pub label: Option<(&'static str, &'static str)>,
+    /// The same as an attribute of OpenTelemetry.
+    pub attribute: Option<(&'static str, &'static str)>,
+}
+
+impl Kind {
+    /// What each name has of a family by dimension; nothing: it is another family.
+    pub fn of_name(&self) -> Vec<OfName> {
+        match *self {
+            Kind::Series(figure) => vec![OfName { figure, label: None, attribute: None }],
+            Kind::Cpu => {
+                PARTS.map(|(part, figure)| OfName::part(figure, "part", "cpuledger.part", [part; 2])).into()
+            }
+            Kind::Directions(of, figures) => [0, 1]
+                .map(|nth| {
+                    OfName::part(figures[nth], "direction", of.attribute, [of.words[nth], of.values[nth]])
+                })
+                .into(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl OfName {
+    fn part(
+        figure: Figure,
+        label: &'static str,
+        attribute: &'static str,
+        values: [&'static str; 2],
+    ) -> OfName {
+        OfName { figure, label: Some((label, values[0])), attribute: Some((attribute, values[1])) }
+    }
 }
 
 /// What the two values of a label are called.
@@ -57,9 +97,9 @@ pub enum OfGroup {
     /// CPU time by mode.
     Cpu,
     /// A counter.
-    Count(Count),
+    Count(Column),
     /// Counters by the values of a label.
-    Counts(&'static str, &'static [(&'static str, Count)]),
+    Counts(&'static str, &'static [(&'static str, Column)]),
     /// What there is at the moment.
     Gauge(Gauge),
     /// The same by the values of a label.
@@ -83,16 +123,22 @@ pub enum OfContainer {
 
 /// A family.
 pub struct Family {
-    /// Its name, without `_total`.
+    /// Its name, without `_total`. It ends in the unit, if there is one.
     pub name: &'static str,
-    /// `seconds` and `ratio`: values are billionths of it. `bytes`, or nothing.
-    pub unit: &'static str,
     /// Whether it is a counter; else a gauge.
     pub is_counter: bool,
     /// What it is, in one line.
     pub help: &'static str,
     /// Where its samples come from.
     pub kind: Kind,
+}
+
+impl Family {
+    /// `seconds` and `ratio`: values are billionths of it. `bytes`, or nothing.
+    pub fn unit(&self) -> &'static str {
+        let last = self.name.rsplit('_').next();
+        ["seconds", "bytes", "ratio"].into_iter().find(|unit| last == Some(unit)).unwrap_or_default()
+    }
 }
 
 /// The parts of CPU time, as values of a label.
@@ -102,165 +148,136 @@ pub const PARTS: [(&str, Figure); 3] = [
     ("exited_children", Figure::ExitedChildrenNs),
 ];
 
-const fn counter(name: &'static str, unit: &'static str, help: &'static str, kind: Kind) -> Family {
-    Family { name, unit, is_counter: true, help, kind }
+const fn counter(name: &'static str, help: &'static str, kind: Kind) -> Family {
+    Family { name, is_counter: true, help, kind }
 }
 
-const fn gauge(name: &'static str, unit: &'static str, help: &'static str, kind: Kind) -> Family {
-    Family { name, unit, is_counter: false, help, kind }
+const fn gauge(name: &'static str, help: &'static str, kind: Kind) -> Family {
+    Family { name, is_counter: false, help, kind }
 }
 
 /// All families, in the order of the text.
 pub const FAMILIES: [Family; 27] = [
     counter(
         "cpuledger_cpu_seconds",
-        "seconds",
         "CPU time by name. All samples of a dimension grow by as much as the attributed time.",
         Kind::Cpu,
     ),
     gauge(
         "cpuledger_departed_cpu_seconds",
-        "seconds",
         "CPU time of series that have left: with it, the samples above add up to the attributed time.",
         Kind::Departed,
     ),
     counter(
         "cpuledger_wait_seconds",
-        "seconds",
         "Time that runnable tasks waited for a CPU.",
-        Kind::Series(Figure::WaitingNs),
+        Kind::Series(Of("runqueue_wait_ns")),
     ),
     counter(
         "cpuledger_stolen_seconds",
-        "seconds",
         "Time on a CPU in which living tasks did not execute: interrupts and the hypervisor.",
-        Kind::Series(Figure::StolenNs),
+        Kind::Series(Of("stolen_ns")),
     ),
     counter(
         "cpuledger_wait_caused_seconds",
-        "seconds",
         "Time that others waited for a CPU that tasks had, while an account of blame is kept.",
-        Kind::Series(Figure::WaitCausedNs),
+        Kind::Series(Of("wait_caused_ns")),
     ),
     counter(
         "cpuledger_wait_suffered_seconds",
-        "seconds",
         "Time that tasks waited for a CPU, likewise.",
-        Kind::Series(Figure::WaitSufferedNs),
+        Kind::Series(Of("wait_suffered_ns")),
     ),
     counter(
         "cpuledger_network_bytes",
-        "bytes",
         "Bytes that tasks sent and received by sockets, but for Unix sockets, while an account of the network is kept.",
-        Kind::Directions(&SOCKETS, [Figure::NetworkSent, Figure::NetworkReceived]),
+        Kind::Directions(&SOCKETS, [Of("network_sent_bytes"), Of("network_received_bytes")]),
     ),
     counter(
         "cpuledger_unix_socket_bytes",
-        "bytes",
         "The same by Unix sockets.",
-        Kind::Directions(&SOCKETS, [Figure::UnixSent, Figure::UnixReceived]),
+        Kind::Directions(&SOCKETS, [Of("unix_sent_bytes"), Of("unix_received_bytes")]),
     ),
     counter(
         "cpuledger_disk_bytes",
-        "bytes",
         "Bytes that disks read and wrote for tasks, while an account of disks is kept.",
-        Kind::Directions(&DISKS, [Figure::DiskRead, Figure::DiskWritten]),
+        Kind::Directions(&DISKS, [Of("disk_read_bytes"), Of("disk_written_bytes")]),
     ),
-    counter("cpuledger_births", "", "Processes that began.", Kind::Series(Figure::Births)),
-    counter("cpuledger_exits", "", "Processes that ended.", Kind::Series(Figure::Exits)),
+    counter("cpuledger_births", "Processes that began.", Kind::Series(Of("births"))),
+    counter("cpuledger_exits", "Processes that ended.", Kind::Series(Of("deaths"))),
     counter(
         "cpuledger_capacity_seconds",
-        "seconds",
         "Time of all online CPUs: attributed, idle and unattributed time add up to it.",
         Kind::Machine(|machine| machine.capacity_ns),
     ),
     counter(
         "cpuledger_attributed_seconds",
-        "seconds",
         "CPU time of all tasks.",
         Kind::Machine(|machine| machine.attributed_ns),
     ),
     counter(
         "cpuledger_idle_seconds",
-        "seconds",
         "Time in which CPUs were idle.",
         Kind::Machine(|machine| machine.idle_ns),
     ),
     counter(
         "cpuledger_unattributed_seconds",
-        "seconds",
         "Time that could not be attributed, by reason.",
         Kind::Unattributed,
     ),
     counter(
         "cpuledger_intervals",
-        "",
         "Intervals of the service that were read.",
         Kind::Machine(|machine| u128::from(machine.intervals)),
     ),
     counter(
         "cpuledger_unbalanced_intervals",
-        "",
         "Intervals after which the sums above did not hold: a fault, always 0.",
         Kind::Machine(|machine| u128::from(machine.unbalanced)),
     ),
     counter(
         "cpuledger_gaps",
-        "",
         "Spans without an interval: the service was down, or this reader was too slow.",
         Kind::Machine(|machine| u128::from(machine.gaps)),
     ),
     counter(
         "cpuledger_unidentified_exits",
-        "",
         "Exited tasks whose identity was lost. Their time is counted for the process that inherited it.",
         Kind::Machine(|machine| u128::from(machine.unidentified_exits)),
     ),
     counter(
         "cpuledger_missed_switches",
-        "",
         "Context switches that this kernel hides from BPF.",
         Kind::Machine(|machine| u128::from(machine.missed_switches)),
     ),
     counter(
         "cpuledger_service_cpu_seconds",
-        "seconds",
         "CPU time of the service itself.",
         Kind::Own(|books, _| books.service_ns()),
     ),
     gauge(
         "cpuledger_up",
-        "",
         "1 if the service is connected, else 0.",
         Kind::Own(|_, own| Some(u128::from(own.is_connected()))),
     ),
     gauge(
         "cpuledger_interval_age_seconds",
-        "seconds",
         "Age of the last interval.",
         Kind::Own(|books, _| books.age().map(|age| age.as_nanos())),
     ),
-    counter(
-        "cpuledger_scrapes",
-        "",
-        "Answered scrapes.",
-        Kind::Server(|_, own| Some(u128::from(own.scrapes()))),
-    ),
+    counter("cpuledger_scrapes", "Answered scrapes.", Kind::Server(|_, own| Some(u128::from(own.scrapes())))),
     counter(
         "process_cpu_seconds",
-        "seconds",
         "CPU time of this exporter.",
         Kind::Server(|_, own| Some(own.cpu_ns().into())),
     ),
     gauge(
         "process_resident_memory_bytes",
-        "bytes",
         "Resident memory of this exporter.",
         Kind::Server(|_, own| own.resident_bytes()),
     ),
     gauge(
         "process_start_time_seconds",
-        "seconds",
         "When this exporter was started, in seconds since 1970.",
         Kind::Server(|_, own| Some(own.started_ns().into())),
     ),
@@ -270,52 +287,44 @@ pub const FAMILIES: [Family; 27] = [
 pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_num_procs",
-        "",
         "Processes of the group.",
         Kind::Group(OfGroup::Gauge(Gauge::Processes)),
     ),
     counter(
         "namedprocess_namegroup_cpu_seconds",
-        "seconds",
         "CPU time of the group, with that of all its processes that have ended.",
         Kind::Group(OfGroup::Cpu),
     ),
     counter(
         "namedprocess_namegroup_read_bytes",
-        "bytes",
         "Bytes read from block devices.",
-        Kind::Group(OfGroup::Count(Count::ReadBytes)),
+        Kind::Group(OfGroup::Count(Column::READ_BYTES)),
     ),
     counter(
         "namedprocess_namegroup_write_bytes",
-        "bytes",
         "Bytes written to block devices.",
-        Kind::Group(OfGroup::Count(Count::WriteBytes)),
+        Kind::Group(OfGroup::Count(Column::WRITE_BYTES)),
     ),
     counter(
         "namedprocess_namegroup_major_page_faults",
-        "",
         "Page faults with I/O.",
-        Kind::Group(OfGroup::Count(Count::MajorFaults)),
+        Kind::Group(OfGroup::Count(Column::MAJOR_FAULTS)),
     ),
     counter(
         "namedprocess_namegroup_minor_page_faults",
-        "",
         "Page faults without I/O.",
-        Kind::Group(OfGroup::Count(Count::MinorFaults)),
+        Kind::Group(OfGroup::Count(Column::MINOR_FAULTS)),
     ),
     counter(
         "namedprocess_namegroup_context_switches",
-        "",
         "Context switches.",
         Kind::Group(OfGroup::Counts(
             "ctxswitchtype",
-            &[("voluntary", Count::VoluntarySwitches), ("nonvoluntary", Count::InvoluntarySwitches)],
+            &[("voluntary", Column::VOLUNTARY_SWITCHES), ("nonvoluntary", Column::INVOLUNTARY_SWITCHES)],
         )),
     ),
     gauge(
         "namedprocess_namegroup_memory_bytes",
-        "bytes",
         "Memory of the group.",
         Kind::Group(OfGroup::Gauges(
             "memtype",
@@ -328,31 +337,26 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     ),
     gauge(
         "namedprocess_namegroup_open_filedesc",
-        "",
         "Open files of the group.",
         Kind::Group(OfGroup::Gauge(Gauge::OpenFiles)),
     ),
     gauge(
         "namedprocess_namegroup_worst_fd_ratio",
-        "ratio",
         "Open files by the limit of them, of the process of the group where that is the most.",
         Kind::Group(OfGroup::WorstRatio),
     ),
     gauge(
         "namedprocess_namegroup_oldest_start_time_seconds",
-        "seconds",
         "When the oldest process of the group began, in seconds since 1970.",
         Kind::Group(OfGroup::OldestStart),
     ),
     gauge(
         "namedprocess_namegroup_num_threads",
-        "",
         "Threads of the group.",
         Kind::Group(OfGroup::Gauge(Gauge::Threads)),
     ),
     gauge(
         "namedprocess_namegroup_states",
-        "",
         "Processes of the group by the states of their leaders.",
         Kind::Group(OfGroup::Gauges(
             "state",
@@ -369,22 +373,28 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
 
 /// Those of cAdvisor that there are, under its names.
 pub const OF_CADVISOR: [Family; 3] = [
-    counter(
-        "container_cpu_usage_seconds",
-        "seconds",
-        "CPU time of the container.",
-        Kind::Container(OfContainer::Usage),
-    ),
+    counter("container_cpu_usage_seconds", "CPU time of the container.", Kind::Container(OfContainer::Usage)),
     counter(
         "container_cpu_user_seconds",
-        "seconds",
         "CPU time of the container in user mode.",
         Kind::Container(OfContainer::User),
     ),
     counter(
         "container_cpu_system_seconds",
-        "seconds",
         "CPU time of the container in the kernel.",
         Kind::Container(OfContainer::System),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_one_of_reports() {
+        let figures = FAMILIES.iter().flat_map(|family| family.kind.of_name());
+        let named: Vec<Figure> =
+            figures.map(|own| own.figure).filter(|figure| matches!(figure, Of(_))).collect();
+        assert!(named.len() > 10 && named.iter().all(|figure| figure.place().is_some()), "{named:?}");
+    }
+}

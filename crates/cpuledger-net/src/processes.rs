@@ -66,7 +66,7 @@ pub struct Process {
 }
 
 /// Those that are chosen, and what is remembered of the others.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Processes {
     limit: usize,
     chosen: HashMap<Id, Process>,
@@ -82,14 +82,7 @@ pub struct Processes {
 impl Processes {
     /// At most so many at a time.
     pub fn new(limit: usize) -> Processes {
-        Processes {
-            limit,
-            chosen: HashMap::new(),
-            last_looks: Vec::new(),
-            candidates: HashMap::new(),
-            intervals: 0,
-            boot_ns: None,
-        }
+        Processes { limit, ..Processes::default() }
     }
 
     /// Those to be shown, by pid.

@@ -26,76 +26,41 @@ pub enum Figure {
     ExitedThreadsNs,
     /// CPU time of processes that ended, in nanoseconds.
     ExitedChildrenNs,
-    /// Time spent waiting for a CPU, in nanoseconds.
-    WaitingNs,
-    /// Time on a CPU in which tasks did not execute, in nanoseconds. The dead are not in it.
-    StolenNs,
-    /// Time that others waited for the CPU that tasks had, in nanoseconds.
-    WaitCausedNs,
-    /// Time that tasks waited for a CPU, as the account of blame has it, in nanoseconds.
-    WaitSufferedNs,
-    /// Bytes sent by sockets, but for Unix sockets.
-    NetworkSent,
-    /// Bytes received, likewise.
-    NetworkReceived,
-    /// Bytes sent by Unix sockets.
-    UnixSent,
-    /// Bytes received by them.
-    UnixReceived,
-    /// Bytes that disks read.
-    DiskRead,
-    /// Bytes that they wrote.
-    DiskWritten,
-    /// Processes that began.
-    Births,
-    /// Processes that ended.
-    Exits,
+    /// The figure that has this name among [`Amounts::figures`].
+    Of(&'static str),
 }
 
-const FIGURES: usize = Figure::Exits as usize + 1;
-
 impl Figure {
-    /// Those that a source may not know.
-    pub const OPTIONAL: [Figure; 10] = [
-        Figure::WaitingNs,
-        Figure::StolenNs,
-        Figure::WaitSufferedNs,
-        Figure::WaitCausedNs,
-        Figure::NetworkSent,
-        Figure::NetworkReceived,
-        Figure::UnixSent,
-        Figure::UnixReceived,
-        Figure::DiskRead,
-        Figure::DiskWritten,
-    ];
+    /// Its place among [`Amounts::figures`]; `None`: it is a part of one.
+    pub fn place(self) -> Option<usize> {
+        let Figure::Of(name) = self else { return None };
+        Amounts::default().figures().iter().position(|(own, _)| *own == name)
+    }
 
-    /// What of these a source has told.
-    pub fn told(amounts: &Amounts) -> [Option<u64>; Figure::OPTIONAL.len()] {
-        let [suffered_ns, caused_ns, sent, received, unix_sent, unix_received, read, written] =
-            amounts.booked;
-        [
-            amounts.runqueue_wait_ns,
-            amounts.stolen_ns,
-            suffered_ns,
-            caused_ns,
-            sent,
-            received,
-            unix_sent,
-            unix_received,
-            read,
-            written,
-        ]
+    /// Which of [`Amounts::figures`] a source has told.
+    pub fn told(amounts: &Amounts) -> [bool; Amounts::FIGURES] {
+        amounts.figures().map(|(_, value)| value.is_some())
     }
 }
 
 /// Sums by figure. They hold more than 64 bits: 1,000 CPUs fill those within 7 months.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals([u128; FIGURES]);
+pub struct Totals {
+    figures: [u128; Amounts::FIGURES],
+    cpu_ns: u128,
+    exited_threads_ns: u128,
+    exited_children_ns: u128,
+}
 
 impl Totals {
     /// One of the sums.
     pub fn get(&self, figure: Figure) -> u128 {
-        self.0[figure as usize]
+        match figure {
+            Figure::SelfNs => self.cpu_ns - self.exited_threads_ns - self.exited_children_ns,
+            Figure::ExitedThreadsNs => self.exited_threads_ns,
+            Figure::ExitedChildrenNs => self.exited_children_ns,
+            Figure::Of(_) => figure.place().map_or(0, |place| self.figures[place]),
+        }
     }
 }
 
@@ -103,10 +68,7 @@ impl Sums for Totals {
     type Amounts = Amounts;
 
     fn cpu_ns(&self) -> u128 {
-        [Figure::SelfNs, Figure::ExitedThreadsNs, Figure::ExitedChildrenNs]
-            .into_iter()
-            .map(|part| self.get(part))
-            .sum()
+        self.cpu_ns
     }
 
     fn used_ns(amounts: &Amounts) -> u128 {
@@ -117,17 +79,11 @@ impl Sums for Totals {
         // Parts never exceed the whole, so the three always add up to it.
         let ended_ns = amounts.ended_ns.min(amounts.self_ns);
         let threads_ns = amounts.exited_threads_ns.min(amounts.self_ns - ended_ns);
-        for (figure, more) in [
-            (Figure::SelfNs, amounts.self_ns - ended_ns - threads_ns),
-            (Figure::ExitedThreadsNs, threads_ns),
-            (Figure::ExitedChildrenNs, ended_ns),
-            (Figure::Births, amounts.births),
-            (Figure::Exits, amounts.deaths),
-        ] {
-            self.0[figure as usize] += u128::from(more);
-        }
-        for (figure, more) in Figure::OPTIONAL.into_iter().zip(Figure::told(amounts)) {
-            self.0[figure as usize] += u128::from(more.unwrap_or_default());
+        self.cpu_ns += u128::from(amounts.self_ns);
+        self.exited_threads_ns += u128::from(threads_ns);
+        self.exited_children_ns += u128::from(ended_ns);
+        for (own, (_, more)) in self.figures.iter_mut().zip(amounts.figures()) {
+            *own += u128::from(more.unwrap_or_default());
         }
     }
 }

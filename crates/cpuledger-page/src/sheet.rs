@@ -83,19 +83,13 @@ fn append_head(json: &mut String, sheet: &Sheet<'_>) {
         append_list(json, [dimension, id], |json, text| append_text(json, text))
     });
     let extent = sheet.report.extent;
-    for (key, value) in [
+    let times = [
         ("start_ns", extent.map(|extent| extent.start_realtime_ns)),
         ("end_ns", extent.map(|extent| extent.end_realtime_ns)),
-        ("intervals", Some(balance.intervals)),
-        ("length_ns", Some(balance.length_ns)),
-        ("capacity_ns", Some(balance.capacity_ns)),
-        ("attributed_ns", Some(balance.attributed_ns)),
-        ("idle_ns", Some(balance.idle_ns)),
-        ("unattributed_ns", Some(balance.unattributed_ns)),
-        ("untold_ns", Some(balance.untold_ns)),
-        ("hidden_ns", Some(balance.hidden_ns)),
-        ("stolen_ns", sheet.report.total().all_stolen_ns()),
-    ] {
+    ];
+    let figures = balance.figures().map(|(key, value)| (key, Some(value)));
+    let stolen = ("stolen_ns", sheet.report.total().all_stolen_ns());
+    for (key, value) in times.into_iter().chain(figures).chain([stolen]) {
         json.push_str(&format!(",\"{key}\":"));
         append_known(json, value);
     }

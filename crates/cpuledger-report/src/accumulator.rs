@@ -67,7 +67,7 @@ const OFF: [Column; 6] = [
 const REMAINDER: i64 = 0;
 
 /// Adds up intervals, in the order of their times.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Accumulator {
     tables: Vec<(Dimension, Table<Key>)>,
     lineage: Option<Lineage>,
@@ -103,20 +103,7 @@ impl Accumulator {
         Accumulator {
             tables: tables.collect(),
             lineage: dimensions.contains(&Dimension::Ancestor).then(Lineage::default),
-            names: Names::default(),
-            paths: FxHashMap::default(),
-            named: FxHashMap::default(),
-            has_units: false,
-            balance: Balance::default(),
-            buckets: Vec::new(),
-            time_line: None,
-            extent: None,
-            deaths: Deaths::default(),
-            groups: Groups::default(),
-            within: Within::default(),
-            tells_off: false,
-            tells_counted: false,
-            devices: None,
+            ..Accumulator::default()
         }
     }
 

@@ -100,6 +100,20 @@ impl Balance {
         }
     }
 
+    /// Name in JSON and amount of the capacity and its parts.
+    pub fn figures(&self) -> [(&'static str, u64); 8] {
+        [
+            ("intervals", self.intervals),
+            ("length_ns", self.length_ns),
+            ("capacity_ns", self.capacity_ns),
+            ("attributed_ns", self.attributed_ns),
+            ("idle_ns", self.idle_ns),
+            ("unattributed_ns", self.unattributed_ns),
+            ("untold_ns", self.untold_ns),
+            ("hidden_ns", self.hidden_ns),
+        ]
+    }
+
     /// Name in JSON, words and amount of each reason why time is unattributed.
     pub fn reasons(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         REASONS.iter().zip(self.reasons_ns).map(|((column, words), ns)| (column.name(), *words, ns))

@@ -63,7 +63,7 @@ impl From<Requests> for Figures {
 }
 
 impl DeviceRow {
-    fn of_disk(disk: &Disk) -> DeviceRow {
+    pub(crate) fn of_disk(disk: &Disk) -> DeviceRow {
         DeviceRow {
             of: disk.numbers.map_or(Of::Others, |(major, minor)| Of::Disk(major, minor)),
             name: disk.name.clone(),
@@ -122,6 +122,9 @@ pub(crate) static DEVICE: [Member<DeviceRow>; 16] = [
     Member { key: "unattributed_read_bytes", value: |row| known(row.unattributed_read_bytes) },
     Member { key: "unattributed_written_bytes", value: |row| known(row.unattributed_written_bytes) },
 ];
+
+/// So many of the first are those of a disk of an interval, which says by process what is in no row.
+pub(crate) const OF_DISK: usize = 14;
 
 /// The disks of an interval, the busiest by bytes first. One row of all, where it does not divide them; `None`: no account was kept.
 pub fn rows(interval: &Interval) -> Option<Vec<DeviceRow>> {

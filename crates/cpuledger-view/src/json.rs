@@ -1,19 +1,18 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
-use crate::devices::{self, DEVICE, DeviceRow, Of};
+use crate::devices::{self, DEVICE, DeviceRow, OF_DISK, Of};
 use crate::group::{GROUP_KEYS, Name, Sum, exited_row};
 use crate::key::{Beside, Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::member::{
-    BLOCKED, DISK, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS,
-    WIRE, known,
+    BLOCKED, DISK_TIMES, EXITED, FOR_IO, LOSSES, MISSED_EXITS, Member, TOTALS, WAIT_CAUSES, WAIT_PAIRS, WIRE,
+    known, known_bytes, known_name,
 };
 use crate::pairs::{self, Side};
 use crate::wire::{self, WIRE_ROW, WireName};
 use cpuledger_model::Dimension;
-use cpuledger_model::disk::Disks;
+use cpuledger_model::disk::Disk;
 use cpuledger_model::field::{Field, Value};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
-use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::Task;
 use cpuledger_model::waits::WaitTotals;
 use cpuledger_model::wire::Wire;
@@ -40,34 +39,16 @@ pub const WIRE_SCHEMA: &str = "cpuledger.wire/1";
 pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     let interval = shown.interval;
     append_head(line, SCHEMA, shown);
-    append_key(line, "processes");
-    line.push(b'[');
-    shown.processes().for_each(|row| append_row(line, &PROCESS_KEYS, row, shown));
-    close(line, b']');
+    append_list(line, "processes", shown.processes(), |line, row| {
+        append_row(line, &PROCESS_KEYS, row, shown);
+    });
     if shown.tasks.is_some() {
-        append_key(line, "tasks");
-        line.push(b'[');
-        shown.tasks().for_each(|row| append_row(line, &TASK_KEYS, row, shown));
-        close(line, b']');
+        append_list(line, "tasks", shown.tasks(), |line, row| append_row(line, &TASK_KEYS, row, shown));
     }
-    append_key(line, "exited");
-    match &interval.exited {
-        Some(exited) => {
-            line.push(b'[');
-            shown.exited.iter().for_each(|&index| append_exited(line, &exited[index], shown));
-            close(line, b']');
-        }
-        None => line.extend_from_slice(b"null,"),
-    }
-    append_key(line, "blocked");
-    match &interval.blocked {
-        Some(blocked) => {
-            line.push(b'[');
-            shown.blocked.iter().for_each(|&index| append_blocked(line, &blocked[index]));
-            close(line, b']');
-        }
-        None => line.extend_from_slice(b"null,"),
-    }
+    let exited = interval.exited.as_ref().map(|exited| shown.exited.iter().map(|&index| &exited[index]));
+    append_known_list(line, "exited", exited, |line, exited| append_exited(line, exited, shown));
+    let blocked = interval.blocked.as_ref().map(|blocked| shown.blocked.iter().map(|&index| &blocked[index]));
+    append_known_list(line, "blocked", blocked, append_blocked);
     append_tail(line, interval);
 }
 
@@ -75,18 +56,15 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
 pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, groups: &[Sum]) {
     append_head(line, GROUPS_SCHEMA, shown);
     append_member(line, "by", Value::Bytes(by.name().as_bytes()));
-    append_key(line, "groups");
-    line.push(b'[');
-    for group in groups {
-        line.push(b'{');
-        append_name(line, &group.name);
-        append_member(line, "rows", Value::Unsigned(group.rows as u64));
-        for key in GROUP_KEYS.iter() {
-            append_member(line, key.name(), key.value(&group.total));
-        }
-        close(line, b'}');
-    }
-    close(line, b']');
+    append_list(line, "groups", groups, |line, group| {
+        append_braced(line, |line| {
+            append_name(line, &group.name);
+            append_member(line, "rows", Value::Unsigned(group.rows as u64));
+            for key in GROUP_KEYS.iter() {
+                append_member(line, key.name(), key.value(&group.total));
+            }
+        });
+    });
     append_tail(line, shown.interval);
 }
 
@@ -94,27 +72,17 @@ pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, group
 pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
     append_head(line, PAIRS_SCHEMA, shown);
     append_member(line, "by", Value::Bytes(by.name().as_bytes()));
-    append_key(line, "pairs");
-    match (&shown.interval.pairs, shown.named) {
-        (Some(pairs), Some(named)) => {
-            line.push(b'[');
-            for pair in pairs::by_name(pairs, by, named) {
-                line.push(b'{');
-                let cause = if let Side::Cause(cause) = pair.by { Some(cause) } else { None };
-                append_member(
-                    line,
-                    "by_cause",
-                    cause.map_or(Value::Absent, |cause| Value::Bytes(cause.as_bytes())),
-                );
-                append_side(line, ["by_name", "by_others"], &pair.by);
-                append_side(line, ["name", "is_others"], &pair.of);
-                append_member(line, "wait_ns", Value::Unsigned(pair.ns));
-                close(line, b'}');
-            }
-            close(line, b']');
-        }
-        _ => line.extend_from_slice(b"null,"),
-    }
+    let pairs = shown.interval.pairs.as_ref().zip(shown.named);
+    let pairs = pairs.map(|(pairs, named)| pairs::by_name(pairs, by, named));
+    append_known_list(line, "pairs", pairs, |line, pair| {
+        append_braced(line, |line| {
+            let cause = if let Side::Cause(cause) = pair.by { Some(cause) } else { None };
+            append_member(line, "by_cause", known_bytes(cause.map(str::as_bytes)));
+            append_side(line, ["by_name", "by_others"], &pair.by);
+            append_side(line, ["name", "is_others"], &pair.of);
+            append_member(line, "wait_ns", Value::Unsigned(pair.ns));
+        });
+    });
     append_tail(line, shown.interval);
 }
 
@@ -122,15 +90,7 @@ pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
 pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_head(line, DEVICES_SCHEMA, shown);
     append_member(line, "by", Value::Bytes(b"device"));
-    append_key(line, "devices");
-    match devices::rows(shown.interval) {
-        Some(rows) => {
-            line.push(b'[');
-            rows.iter().for_each(|row| append_device(line, row));
-            close(line, b']');
-        }
-        None => line.extend_from_slice(b"null,"),
-    }
+    append_known_list(line, "devices", devices::rows(shown.interval), |line, row| append_device(line, &row));
     append_tail(line, shown.interval);
 }
 
@@ -138,41 +98,25 @@ pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>) {
 pub fn append_wire(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
     append_head(line, WIRE_SCHEMA, shown);
     append_member(line, "by", Value::Bytes(by.name().as_bytes()));
-    append_key(line, "on_wire");
-    match wire::rows(shown.interval, by) {
-        Some(rows) => {
-            line.push(b'[');
-            for row in &rows {
-                line.push(b'{');
-                append_key(line, "name");
-                match &row.name {
-                    WireName::Named(name) if !name.is_empty() => append_text(line, name),
-                    _ => line.extend_from_slice(b"null"),
-                }
-                line.push(b',');
-                append_key(line, "is_others");
-                line.extend_from_slice(if row.name == WireName::Other { b"true," } else { b"false," });
-                append_members(line, &WIRE_ROW, row);
-                close(line, b'}');
-            }
-            close(line, b']');
-        }
-        None => line.extend_from_slice(b"null,"),
-    }
+    append_known_list(line, "on_wire", wire::rows(shown.interval, by), |line, row| {
+        append_braced(line, |line| {
+            let name = if let WireName::Named(name) = &row.name { name.as_bytes() } else { &[] };
+            append_member(line, "name", known_name(name));
+            append_flag(line, "is_others", Some(row.name == WireName::Other));
+            append_members(line, &WIRE_ROW, &row);
+        });
+    });
     append_tail(line, shown.interval);
 }
 
 /// A disk, or several, as an object.
 pub(crate) fn append_device(line: &mut Vec<u8>, row: &DeviceRow) {
-    let name = if row.name.is_empty() { Value::Absent } else { Value::Bytes(&row.name) };
-    line.push(b'{');
-    append_member(line, "name", name);
-    for (key, of) in [("is_sum", Of::All), ("is_others", Of::Others)] {
-        append_key(line, key);
-        line.extend_from_slice(if row.of == of { b"true," } else { b"false," });
-    }
-    append_members(line, &DEVICE, row);
-    close(line, b'}');
+    append_braced(line, |line| {
+        append_member(line, "name", known_name(&row.name));
+        append_flag(line, "is_sum", Some(row.of == Of::All));
+        append_flag(line, "is_others", Some(row.of == Of::Others));
+        append_members(line, &DEVICE, row);
+    });
 }
 
 /// The name of one of both: null is what is not known, and empty what has none. Cgroups that are not told apart have none either, and that is said.
@@ -182,14 +126,8 @@ fn append_side(line: &mut Vec<u8>, [key, key_of_others]: [&str; 2], side: &Side)
         Side::Tasks(Name::Without(_)) => Some(""),
         _ => None,
     };
-    append_key(line, key);
-    match text {
-        Some(text) => append_text(line, text),
-        None => line.extend_from_slice(b"null"),
-    }
-    line.push(b',');
-    append_key(line, key_of_others);
-    line.extend_from_slice(if *side == Side::Other { b"true," } else { b"false," });
+    append_text(line, key, text);
+    append_flag(line, key_of_others, Some(*side == Side::Other));
 }
 
 /// As in a report: null is what is not known, and empty what has none. What the reader is not shown has no name either.
@@ -200,39 +138,40 @@ fn append_name(line: &mut Vec<u8>, name: &Name) {
         Name::Without(_) => Some(""),
         Name::Unknown | Name::Remainder | Name::OtherNames | Name::All => None,
     };
-    append_key(line, "name");
-    match text {
-        Some(text) => append_text(line, text),
-        None => line.extend_from_slice(b"null"),
-    }
-    line.push(b',');
+    append_text(line, "name", text);
     if *name == Name::Remainder {
-        line.extend_from_slice(b"\"is_hidden\":true,");
+        append_flag(line, "is_hidden", Some(true));
     }
     if let Name::Process { pid, start_time_ns, .. } = name {
         append_member(line, "pid", Value::Signed((*pid).into()));
         append_member(line, "start_time_ns", Value::Unsigned(*start_time_ns));
     }
     if let Name::Path { path, .. } = name {
-        append_key(line, "path");
-        line.push(b'[');
-        for comm in path {
-            append_text(line, comm);
-            line.push(b',');
-        }
-        close(line, b']');
+        append_list(line, "path", path, |line, comm| append_escaped_text(line, comm));
     }
 }
 
 /// What was escaped before, as a JSON string.
-fn append_text(line: &mut Vec<u8>, text: &str) {
+fn append_escaped_text(line: &mut Vec<u8>, text: &str) {
     append_quoted(line, |line| line.extend_from_slice(text.as_bytes()));
+    line.push(b',');
+}
+
+/// A member that was escaped before; null is what is not known.
+fn append_text(line: &mut Vec<u8>, key: &str, text: Option<&str>) {
+    match text {
+        Some(text) => {
+            append_key(line, key);
+            append_escaped_text(line, text);
+        }
+        None => append_member(line, key, Value::Absent),
+    }
 }
 
 /// The begin of an interval's object: what it is, and its sums.
 fn append_head(line: &mut Vec<u8>, schema: &str, shown: &Shown<'_>) {
     let interval = shown.interval;
-    let boot_id = shown.boot_id.map_or(Value::Absent, |id| Value::Bytes(id.as_bytes()));
+    let boot_id = known_bytes(shown.boot_id.map(str::as_bytes));
     line.push(b'{');
     append_member(line, "schema", Value::Bytes(schema.as_bytes()));
     append_member(line, "source", Value::Bytes(interval.source_name().as_bytes()));
@@ -246,7 +185,7 @@ fn append_head(line: &mut Vec<u8>, schema: &str, shown: &Shown<'_>) {
 /// What is told of the machine and of the time of day, where that is asked for.
 fn append_beside(line: &mut Vec<u8>, beside: &Beside<'_>) {
     if beside.keys.host {
-        append_member(line, "host", beside.host.map_or(Value::Absent, Value::Bytes));
+        append_member(line, "host", known_bytes(beside.host));
     }
     if !beside.keys.realtime {
         return;
@@ -257,11 +196,7 @@ fn append_beside(line: &mut Vec<u8>, beside: &Beside<'_>) {
     {
         let instant = ns.and_then(|ns| Timestamp::from_nanosecond(ns.into()).ok());
         let text = instant.map(|instant| format!("{instant:.9}"));
-        append_member(
-            line,
-            keys[0],
-            text.as_ref().map_or(Value::Absent, |text| Value::Bytes(text.as_bytes())),
-        );
+        append_member(line, keys[0], known_bytes(text.as_ref().map(String::as_bytes)));
         append_member(line, keys[1], known(ns));
     }
 }
@@ -271,84 +206,44 @@ fn append_names_beside(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
     let Beside { keys, users, .. } = shown.beside;
     if keys.user {
         let name = users.filter(|_| row.known.contains(Field::Euid)).map(|users| users.name(row.euid));
-        append_member(line, "user", name.filter(|name| !name.is_empty()).map_or(Value::Absent, Value::Bytes));
+        append_member(line, "user", known_name(name.unwrap_or_default()));
     }
     if keys.cgroup {
         let names = shown.named.and_then(|named| named.of_row(row));
-        append_member(line, "cgroup", names.map_or(Value::Absent, |names| Value::Bytes(&names.path)));
+        append_member(line, "cgroup", known_bytes(names.map(|names| &*names.path)));
     }
 }
 
 /// Its end: what is told behind its rows, and what it has lost.
 fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     append_members(line, &LOSSES, interval);
-    append_wait_pairs(line, interval.pairs.as_ref());
-    append_disks(line, interval.disks.as_ref());
-    append_wire_cgroups(line, interval.wire.as_ref());
-    append_key(line, "from_procfs");
-    line.push(b'[');
-    for tid in &interval.from_procfs {
-        line.extend_from_slice(itoa::Buffer::new().format(tid.0).as_bytes());
-        line.push(b',');
-    }
-    close(line, b']');
+    // By the numbers of cgroups, which rows have, too.
+    let pairs = interval.pairs.as_ref().map(|pairs| pairs.iter());
+    append_known_list(line, "wait_pairs", pairs, |line, pair| {
+        append_braced(line, |line| append_members(line, &WAIT_PAIRS, pair));
+    });
+    append_known_list(line, "disks", interval.disks.as_ref().map(|disks| &disks.devices), append_disk);
+    // By the numbers of cgroups, and their paths.
+    append_known_list(line, "wire", interval.wire.as_ref().map(Wire::iter), |line, cgroup| {
+        append_braced(line, |line| append_members(line, &WIRE, cgroup));
+    });
+    append_list(line, "from_procfs", &interval.from_procfs, |line, tid| append_number(line, tid.0));
     append_members(line, &MISSED_EXITS, interval);
     close(line, b'}');
     line.pop();
     line.push(b'\n');
 }
 
-/// By the numbers of cgroups, which rows have, too.
-fn append_wait_pairs(line: &mut Vec<u8>, pairs: Option<&WaitPairs>) {
-    append_key(line, "wait_pairs");
-    let Some(pairs) = pairs else { return line.extend_from_slice(b"null,") };
-    line.push(b'[');
-    for pair in pairs.iter() {
-        line.push(b'{');
-        append_members(line, &WAIT_PAIRS, pair);
-        close(line, b'}');
-    }
-    close(line, b']');
-}
-
-/// By the numbers of cgroups, and their paths.
-fn append_wire_cgroups(line: &mut Vec<u8>, wire: Option<&Wire>) {
-    append_key(line, "wire");
-    let Some(wire) = wire else { return line.extend_from_slice(b"null,") };
-    line.push(b'[');
-    for cgroup in wire.iter() {
-        line.push(b'{');
-        append_members(line, &WIRE, cgroup);
-        close(line, b'}');
-    }
-    close(line, b']');
-}
-
-/// Each with a histogram: numbers of requests by a power of two of nanoseconds.
-fn append_disks(line: &mut Vec<u8>, disks: Option<&Disks>) {
-    append_key(line, "disks");
-    let Some(disks) = disks else { return line.extend_from_slice(b"null,") };
-    line.push(b'[');
-    for disk in &disks.devices {
-        line.push(b'{');
-        append_members(line, &DISK, disk);
+/// With a histogram: numbers of requests by a power of two of nanoseconds.
+fn append_disk(line: &mut Vec<u8>, disk: &Disk) {
+    append_braced(line, |line| {
+        append_member(line, "name", known_name(&disk.name));
+        append_members(line, &DEVICE[..OF_DISK], &DeviceRow::of_disk(disk));
         let times = disk.times.as_ref().map_or([None; 2], |times| [Some(times.reads), Some(times.writes)]);
         for (key, times) in DISK_TIMES.into_iter().zip(times) {
-            append_key(line, key);
-            let Some(times) = times else {
-                line.extend_from_slice(b"null,");
-                continue;
-            };
-            line.push(b'[');
-            for count in times {
-                line.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
-                line.push(b',');
-            }
-            close(line, b']');
+            append_known_list(line, key, times, append_number);
         }
-        close(line, b'}');
-    }
-    close(line, b']');
+    });
 }
 
 fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
@@ -356,11 +251,11 @@ fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
     if interval.unattributed_ns.is_none() {
         return line.extend_from_slice(b"null,");
     }
-    line.push(b'{');
-    for (key, _, ns) in interval.unattributed_by.reasons() {
-        append_member(line, key, Value::Unsigned(ns));
-    }
-    close(line, b'}');
+    append_braced(line, |line| {
+        for (key, _, ns) in interval.unattributed_by.reasons() {
+            append_member(line, key, Value::Unsigned(ns));
+        }
+    });
 }
 
 fn append_wait_caused_by(line: &mut Vec<u8>, waits: &WaitTotals) {
@@ -368,18 +263,14 @@ fn append_wait_caused_by(line: &mut Vec<u8>, waits: &WaitTotals) {
     if waits.suffered_ns.is_none() {
         return line.extend_from_slice(b"null,");
     }
-    line.push(b'{');
-    append_members(line, &WAIT_CAUSES, waits);
-    close(line, b'}');
+    append_braced(line, |line| append_members(line, &WAIT_CAUSES, waits));
 }
 
 fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Row, shown: &Shown<'_>) {
-    line.push(b'{');
-    for key in keys {
-        append_member(line, key.name(), key.value(row));
-    }
-    append_names(line, &row.task, shown);
-    close(line, b'}');
+    append_braced(line, |line| {
+        keys.iter().for_each(|key| append_member(line, key.name(), key.value(row)));
+        append_names(line, &row.task, shown);
+    });
 }
 
 /// The names that the cgroup of a row leads to.
@@ -391,22 +282,61 @@ fn append_names(line: &mut Vec<u8>, row: &Task, shown: &Shown<'_>) {
 }
 
 fn append_exited(line: &mut Vec<u8>, exited: &Exited, shown: &Shown<'_>) {
-    line.push(b'{');
-    append_members(line, &EXITED, exited);
-    append_names(line, &exited_row(exited).task, shown);
-    close(line, b'}');
+    append_braced(line, |line| {
+        append_members(line, &EXITED, exited);
+        append_names(line, &exited_row(exited).task, shown);
+    });
 }
 
 fn append_blocked(line: &mut Vec<u8>, blocked: &Blocked) {
-    line.push(b'{');
-    append_members(line, &BLOCKED, blocked);
-    append_key(line, FOR_IO);
-    line.extend_from_slice(match blocked.for_io {
-        Some(true) => b"true,",
-        Some(false) => b"false,",
-        None => b"null,",
+    append_braced(line, |line| {
+        append_members(line, &BLOCKED, blocked);
+        append_flag(line, FOR_IO, blocked.for_io);
     });
+}
+
+/// True or false; null is what is not known.
+pub(crate) fn append_flag(line: &mut Vec<u8>, key: &str, flag: Option<bool>) {
+    append_key(line, key);
+    line.extend_from_slice(flag.map_or("null,", |flag| if flag { "true," } else { "false," }).as_bytes());
+}
+
+/// An object of the members that `append` appends.
+pub(crate) fn append_braced(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
+    line.push(b'{');
+    append(line);
     close(line, b'}');
+}
+
+/// A list of what `append` appends, each with a comma behind it.
+pub(crate) fn append_list<T>(
+    line: &mut Vec<u8>,
+    key: &str,
+    items: impl IntoIterator<Item = T>,
+    mut append: impl FnMut(&mut Vec<u8>, T),
+) {
+    append_key(line, key);
+    line.push(b'[');
+    items.into_iter().for_each(|item| append(line, item));
+    close(line, b']');
+}
+
+/// Likewise; null is what is not known.
+fn append_known_list<T>(
+    line: &mut Vec<u8>,
+    key: &str,
+    items: Option<impl IntoIterator<Item = T>>,
+    append: impl FnMut(&mut Vec<u8>, T),
+) {
+    match items {
+        Some(items) => append_list(line, key, items, append),
+        None => append_member(line, key, Value::Absent),
+    }
+}
+
+fn append_number(line: &mut Vec<u8>, number: impl itoa::Integer) {
+    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    line.push(b',');
 }
 
 pub(crate) fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &T) {
@@ -429,6 +359,11 @@ pub(crate) fn append_key(line: &mut Vec<u8>, key: &str) {
 
 pub(crate) fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
     append_key(line, key);
+    append_value(line, value);
+}
+
+/// A member without a key.
+pub(crate) fn append_value(line: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Absent => line.extend_from_slice(b"null"),
         Value::Unsigned(number) => line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),

@@ -1,7 +1,6 @@
 //! The keys of an interval, of its dead and of its blocked tasks: one list of each for JSON and for what reads intervals from other languages. Those
 //! of rows are in [`crate::key`].
 
-use cpuledger_model::disk::Disk;
 use cpuledger_model::field::Value;
 use cpuledger_model::interval::{Blocked, Exited, Interval};
 use cpuledger_model::pairs::{CgroupIds, Party, WaitPair};
@@ -25,6 +24,16 @@ pub(crate) const fn member<T>(key: &'static str, value: for<'a> fn(&'a T) -> Val
 
 pub(crate) fn known(number: Option<u64>) -> Value<'static> {
     number.map_or(Value::Absent, Value::Unsigned)
+}
+
+/// A text, if it is known.
+pub(crate) fn known_bytes(text: Option<&[u8]>) -> Value<'_> {
+    text.map_or(Value::Absent, Value::Bytes)
+}
+
+/// A name; empty is not known.
+pub(crate) fn known_name(name: &[u8]) -> Value<'_> {
+    known_bytes(Some(name).filter(|name| !name.is_empty()))
 }
 
 fn known_pid(pid: Option<Pid>) -> Value<'static> {
@@ -100,7 +109,7 @@ pub static WAIT_CAUSES: [Member<WaitTotals>; 6] = [
 
 /// How long one cgroup made another one wait.
 pub static WAIT_PAIRS: [Member<WaitPair>; 6] = [
-    member("by_cause", |pair| pair.by.cause().map_or(Value::Absent, |cause| Value::Bytes(cause.as_bytes()))),
+    member("by_cause", |pair| known_bytes(pair.by.cause().map(str::as_bytes))),
     member("by_cgroup_id", |pair| known(ids(pair.by).0)),
     member("by_cgroup_v1_cpu_id", |pair| known(ids(pair.by).1)),
     member("cgroup_id", |pair| known(ids(pair.of).0)),
@@ -111,25 +120,6 @@ pub static WAIT_PAIRS: [Member<WaitPair>; 6] = [
 fn ids(party: Party) -> CgroupIds {
     if let Party::Cgroup(ids) = party { ids } else { (None, None) }
 }
-
-/// What is told of a disk, but for how long its requests took.
-pub static DISK: [Member<Disk>; 15] = [
-    member("name", |disk| if disk.name.is_empty() { Value::Absent } else { Value::Bytes(&disk.name) }),
-    member("major", |disk| known(disk.numbers.map(|(major, _)| major.into()))),
-    member("minor", |disk| known(disk.numbers.map(|(_, minor)| minor.into()))),
-    member("reads", |disk| Value::Unsigned(disk.all.reads.count)),
-    member("read_bytes", |disk| Value::Unsigned(disk.all.reads.bytes)),
-    member("read_ns", |disk| Value::Unsigned(disk.all.reads.ns)),
-    member("writes", |disk| Value::Unsigned(disk.all.writes.count)),
-    member("written_bytes", |disk| Value::Unsigned(disk.all.writes.bytes)),
-    member("write_ns", |disk| Value::Unsigned(disk.all.writes.ns)),
-    member("discards", |disk| Value::Unsigned(disk.all.discards.count)),
-    member("discarded_bytes", |disk| Value::Unsigned(disk.all.discards.bytes)),
-    member("discard_ns", |disk| Value::Unsigned(disk.all.discards.ns)),
-    member("queue_ns", |disk| Value::Unsigned(disk.queue_ns)),
-    member("device_ns", |disk| Value::Unsigned(disk.device_ns)),
-    member("blocked_ns", |disk| Value::Unsigned(disk.all.blocked_ns)),
-];
 
 /// Keys of how many requests took how long.
 pub const DISK_TIMES: [&str; 2] = ["reads_by_time", "writes_by_time"];

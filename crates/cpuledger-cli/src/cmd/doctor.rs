@@ -18,6 +18,7 @@ use cpuledger_proc::escape::append_sentence;
 use cpuledger_service::client::{Client, socket_path};
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::Subscribe;
+use cpuledger_view::interval::column::text_of;
 use serde::Serialize;
 
 /// The version of the JSON.
@@ -315,9 +316,7 @@ impl Page {
 
     /// The value may have words of others: a path, a service.
     fn row(&mut self, label: &str, value: &str) {
-        let mut shown = Vec::new();
-        append_sentence(&mut shown, value);
-        self.line(&format!("{label:<12} {}", String::from_utf8_lossy(&shown)));
+        self.line(&format!("{label:<12} {}", text_of(|text| append_sentence(text, value))));
     }
 
     fn line(&mut self, line: &str) {

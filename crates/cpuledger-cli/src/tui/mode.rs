@@ -6,9 +6,10 @@ use super::listing::Followed;
 use super::victim::Victim;
 
 /// What is open besides the table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Mode {
     /// Nothing.
+    #[default]
     Table,
     /// A line to fill in.
     Prompt(Prompt),

@@ -81,6 +81,7 @@ fn own_uid() -> u32 {
 }
 
 /// Everything.
+#[derive(Default)]
 pub struct State {
     /// The interval that is shown; `None`: the first is not over.
     pub frame: Option<Box<Frame>>,
@@ -142,36 +143,7 @@ pub struct State {
 impl State {
     /// Before the first interval.
     pub fn new(settings: Settings, options: Options) -> State {
-        State {
-            frame: None,
-            settings,
-            query: options.query.clone(),
-            options,
-            search: String::new(),
-            listing: Listing::default(),
-            selected: 0,
-            top: 0,
-            scrolled: 0,
-            followed: None,
-            is_lost: false,
-            is_paused: false,
-            folded: FxHashSet::default(),
-            history: History::default(),
-            arguments: Arguments::default(),
-            mode: Mode::Table,
-            detail: None,
-            files: None,
-            strip: None,
-            wanted: String::new(),
-            seek: None,
-            message: None,
-            account: None,
-            own_uid: own_uid(),
-            layout: Layout::default(),
-            sleep: SleepOrder::default(),
-            has_learned: false,
-            has_dead_threads: false,
-        }
+        State { settings, query: options.query.clone(), options, own_uid: own_uid(), ..State::default() }
     }
 
     /// Which view is shown; in the past it is that of an interval of the past.

@@ -389,18 +389,18 @@ impl Column {
     }
 
     /// Its name: snake_case, unit last.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.info().name
     }
 
     /// What its values are.
     #[inline]
-    pub fn kind(self) -> Kind {
+    pub const fn kind(self) -> Kind {
         KINDS[self.index()]
     }
 
     /// One sentence.
-    pub fn help(self) -> &'static str {
+    pub const fn help(self) -> &'static str {
         self.info().help
     }
 
@@ -411,11 +411,11 @@ impl Column {
 
     /// Its place in a table.
     #[inline]
-    pub(crate) fn index(self) -> usize {
-        usize::from(self.0)
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
     }
 
-    fn info(self) -> &'static ColumnInfo {
+    const fn info(self) -> &'static ColumnInfo {
         &INFOS[self.index()]
     }
 }

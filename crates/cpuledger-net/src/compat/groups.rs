@@ -14,7 +14,7 @@ use super::candidate::Candidate;
 use super::members::{Members, Place};
 use super::procfs::{Facts, Id, Known};
 use super::rules::Rules;
-use super::usage::{Count, Subject, Usage, Used};
+use super::usage::{COUNTS, Subject, Usage, Used, place_of};
 use crate::labels::REST;
 use crate::own::{clock_ns, realtime_ns};
 use crate::series::{Series, Table};
@@ -158,7 +158,7 @@ pub struct Groups {
     with_children: bool,
     members: Members,
     table: Table<Usage>,
-    known: [bool; Count::ALL.len()],
+    known: [bool; COUNTS.len()],
     listing: Option<Listing>,
     users: Users,
     /// CLOCK_REALTIME less CLOCK_BOOTTIME.
@@ -173,7 +173,7 @@ impl Groups {
             with_children,
             members: Members::default(),
             table: Table::new(limit, realtime_ns()),
-            known: [false; Count::ALL.len()],
+            known: [false; COUNTS.len()],
             listing: None,
             users: Users::shared(),
             boot_ns: realtime_ns().saturating_sub(clock_ns(ClockId::Boottime)),
@@ -196,8 +196,8 @@ impl Groups {
     }
 
     /// Whether an interval has told it.
-    pub fn knows(&self, count: Count) -> bool {
-        self.known[count as usize]
+    pub fn knows(&self, count: Column) -> bool {
+        place_of(count).is_some_and(|place| self.known[place])
     }
 
     /// What the last listing tells; `None`: there is none.

@@ -27,46 +27,19 @@ pub const COLUMNS: [Column; 12] = [
     Column::CGROUP_V1_CPU_ID,
 ];
 
-/// A counter that others keep, too. Of the dead it is not told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// Context switches because it waited.
-    VoluntarySwitches,
-    /// Context switches because it was preempted.
-    InvoluntarySwitches,
-    /// Page faults without I/O.
-    MinorFaults,
-    /// Page faults with I/O.
-    MajorFaults,
-    /// Bytes read from block devices, with those of children that it has waited for.
-    ReadBytes,
-    /// Bytes written to them, likewise.
-    WriteBytes,
-}
+/// The counters that others keep, too: of the living, and of the bytes also of children that a process has waited for.
+pub const COUNTS: [Column; 6] = [
+    Column::VOLUNTARY_SWITCHES,
+    Column::INVOLUNTARY_SWITCHES,
+    Column::MINOR_FAULTS,
+    Column::MAJOR_FAULTS,
+    Column::READ_BYTES,
+    Column::WRITE_BYTES,
+];
 
-impl Count {
-    /// All, in their order.
-    pub const ALL: [Count; 6] = [
-        Count::VoluntarySwitches,
-        Count::InvoluntarySwitches,
-        Count::MinorFaults,
-        Count::MajorFaults,
-        Count::ReadBytes,
-        Count::WriteBytes,
-    ];
-
-    /// What it grew by, in a frame.
-    pub fn growth(self) -> Option<Column> {
-        match self {
-            Count::VoluntarySwitches => Column::VOLUNTARY_SWITCHES,
-            Count::InvoluntarySwitches => Column::INVOLUNTARY_SWITCHES,
-            Count::MinorFaults => Column::MINOR_FAULTS,
-            Count::MajorFaults => Column::MAJOR_FAULTS,
-            Count::ReadBytes => Column::READ_BYTES,
-            Count::WriteBytes => Column::WRITE_BYTES,
-        }
-        .growth()
-    }
+/// The place of one of them.
+pub fn place_of(count: Column) -> Option<usize> {
+    COUNTS.iter().position(|own| *own == count)
 }
 
 /// What was used in an interval; of the counters, `None`: it is not told.
@@ -74,8 +47,8 @@ impl Count {
 pub struct Used {
     /// CPU time.
     pub modes: Modes,
-    /// By [`Count`].
-    pub counts: [Option<u64>; Count::ALL.len()],
+    /// By [`COUNTS`].
+    pub counts: [Option<u64>; COUNTS.len()],
 }
 
 /// What a series has added up.
@@ -83,13 +56,13 @@ pub struct Used {
 pub struct Usage {
     /// CPU time.
     pub modes: Modes,
-    counts: [u128; Count::ALL.len()],
+    counts: [u128; COUNTS.len()],
 }
 
 impl Usage {
     /// One of the counters.
-    pub fn count(&self, count: Count) -> u128 {
-        self.counts[count as usize]
+    pub fn count(&self, count: Column) -> u128 {
+        place_of(count).map_or(0, |place| self.counts[place])
     }
 }
 
@@ -195,7 +168,7 @@ pub fn of(frame: &Frame) -> Vec<Subject<'_>> {
         modes.add(cpu_ns, user_ns, table.get(Column::STOLEN_NS, row));
         // The dead without a record count for their heir.
         modes.add(left.cpu_ns, left.user_ns, left.stolen_ns);
-        let counts = Count::ALL.map(|count| count.growth().and_then(|growth| table.get(growth, row)));
+        let counts = COUNTS.map(|count| count.growth().and_then(|growth| table.get(growth, row)));
         subjects.push(Subject {
             pid,
             start_ns: table.get(Column::START_TIME_NS, row).unwrap_or_default(),

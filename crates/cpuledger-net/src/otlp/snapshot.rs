@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::books::{Books, REASONS};
 use crate::exposition::lines;
-use crate::families::{FAMILIES, Family, Kind, PARTS};
+use crate::families::{FAMILIES, Family, Kind, OfName};
 use crate::labels::{REST, UNKNOWN, WITHOUT};
 use crate::otlp::messages::{
     Data, Gauge, KeyValue, Metric, Point, Request, Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
@@ -131,23 +131,13 @@ impl Page<'_> {
     }
 
     fn of_series(&mut self, family: &Family, dimension: Dimension, table: &Table) {
+        let (figures, by) = (family.kind.of_name(), format!("cpuledger.{}", dimension.name()));
         let mut points = Vec::new();
         for (name, totals, created_ns) in lines(table).chain(self.retired(table)) {
-            let named = || KeyValue::text(&format!("cpuledger.{}", dimension.name()), name.as_str());
-            match family.kind {
-                Kind::Series(figure) => {
-                    points.push(self.point(vec![named()], created_ns, int(totals.get(figure))));
-                }
-                Kind::Directions(directions, figures) => {
-                    points.extend(directions.values.into_iter().zip(figures).map(|(direction, figure)| {
-                        let attributes = vec![named(), KeyValue::text(directions.attribute, direction)];
-                        self.point(attributes, created_ns, int(totals.get(figure)))
-                    }))
-                }
-                _ => points.extend(PARTS.map(|(part, figure)| {
-                    let attributes = vec![named(), KeyValue::text("cpuledger.part", part)];
-                    self.point(attributes, created_ns, int(totals.get(figure)))
-                })),
+            for OfName { figure, attribute, .. } in &figures {
+                let mut attributes = vec![KeyValue::text(&by, name.as_str())];
+                attributes.extend(attribute.map(|(key, value)| KeyValue::text(key, value)));
+                points.push(self.point(attributes, created_ns, int(totals.get(*figure))));
             }
         }
         self.own(family, Some(dimension), points);
@@ -162,7 +152,7 @@ impl Page<'_> {
     /// A family of cpuledger's own: whole nanoseconds, which are exact.
     fn own(&mut self, family: &Family, by: Option<Dimension>, mut points: Vec<Point>) {
         let Some(name) = metric_name(family, by) else { return };
-        let unit = match family.unit {
+        let unit = match family.unit() {
             "seconds" => "ns",
             "bytes" => "By",
             _ => "",

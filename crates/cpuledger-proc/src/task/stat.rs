@@ -2,76 +2,58 @@
 
 use crate::number;
 
-/// What the line says, in its own units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the field table documents each
-pub struct Stat<'a> {
-    pub tid: i32,
-    pub comm: &'a [u8],
-    pub state: u8,
-    pub ppid: i32,
-    pub pgid: i32,
-    pub sid: i32,
-    pub tty_device: u32,
-    pub tty_pgid: i32,
-    pub flags: u32,
-    pub minor_faults: u64,
-    pub children_minor_faults: u64,
-    pub major_faults: u64,
-    pub children_major_faults: u64,
-    pub user_ticks: u64,
-    pub system_ticks: u64,
-    pub children_user_ticks: u64,
-    pub children_system_ticks: u64,
-    pub priority: i32,
-    pub nice: i32,
-    /// 0 once the task has been reaped: then half of the other fields are made up.
-    pub threads: u32,
-    pub start_ticks: u64,
-    pub vsize_bytes: u64,
-    pub exit_signal: i32,
-    pub processor: u32,
-    pub rt_priority: u32,
-    pub policy: u32,
+/// What the line says, in its own units, and how each is read of `$rest`, one after the other.
+macro_rules! members {
+    (|$rest:ident| $($(#[$doc:meta])* $member:ident: $type:ty = $read:expr;)*) => {
+        /// What the line says, in its own units.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs)] // the field table documents each
+        pub struct Stat<'a> {
+            pub tid: i32,
+            pub comm: &'a [u8],
+            $($(#[$doc])* pub $member: $type,)*
+        }
+
+        /// Reads a whole line, up to its newline; `None` where it is not one.
+        ///
+        /// The name may hold `) R 1 (`, blanks and newlines: it ends at the last `)`, after which the kernel prints only numbers
+        /// and one letter.
+        pub fn parse_stat(line: &[u8]) -> Option<Stat<'_>> {
+            let (tid, comm, mut $rest) = split(line)?;
+            let stat = Stat { tid, comm, $($member: $read),* };
+            $rest.0.next()?; // the line goes on, so the last number is whole
+            Some(stat)
+        }
+    };
 }
 
-/// Reads a whole line, up to its newline; `None` where it is not one.
-///
-/// The name may hold `) R 1 (`, blanks and newlines: it ends at the last `)`, after which the kernel prints only numbers
-/// and one letter.
-pub fn parse_stat(line: &[u8]) -> Option<Stat<'_>> {
-    let (tid, comm, mut rest) = split(line)?;
-    let stat = Stat {
-        tid,
-        comm,
-        state: rest.letter()?,
-        ppid: rest.signed()?,
-        pgid: rest.signed()?,
-        sid: rest.signed()?,
-        // Printed as an int: minors beyond 0x7ffff come out negative.
-        tty_device: rest.signed()?.cast_unsigned(),
-        tty_pgid: rest.signed()?,
-        flags: rest.unsigned()?,
-        minor_faults: rest.unsigned()?,
-        children_minor_faults: rest.unsigned()?,
-        major_faults: rest.unsigned()?,
-        children_major_faults: rest.unsigned()?,
-        user_ticks: rest.unsigned()?,
-        system_ticks: rest.unsigned()?,
-        children_user_ticks: rest.unsigned()?,
-        children_system_ticks: rest.unsigned()?,
-        priority: rest.signed()?,
-        nice: rest.signed()?,
-        threads: rest.unsigned()?,
-        start_ticks: rest.after(1)?.unsigned()?, // itrealvalue, always 0
-        vsize_bytes: rest.unsigned()?,
-        exit_signal: rest.after(14)?.signed()?, // rss, rsslim, addresses, signals, wchan, swap
-        processor: rest.unsigned()?,
-        rt_priority: rest.unsigned()?,
-        policy: rest.unsigned()?,
-    };
-    rest.0.next()?; // the line goes on, so the last number is whole
-    Some(stat)
+members! { |rest|
+    state: u8 = rest.letter()?;
+    ppid: i32 = rest.signed()?;
+    pgid: i32 = rest.signed()?;
+    sid: i32 = rest.signed()?;
+    // Printed as an int: minors beyond 0x7ffff come out negative.
+    tty_device: u32 = rest.signed()?.cast_unsigned();
+    tty_pgid: i32 = rest.signed()?;
+    flags: u32 = rest.unsigned()?;
+    minor_faults: u64 = rest.unsigned()?;
+    children_minor_faults: u64 = rest.unsigned()?;
+    major_faults: u64 = rest.unsigned()?;
+    children_major_faults: u64 = rest.unsigned()?;
+    user_ticks: u64 = rest.unsigned()?;
+    system_ticks: u64 = rest.unsigned()?;
+    children_user_ticks: u64 = rest.unsigned()?;
+    children_system_ticks: u64 = rest.unsigned()?;
+    priority: i32 = rest.signed()?;
+    nice: i32 = rest.signed()?;
+    /// 0 once the task has been reaped: then half of the other fields are made up.
+    threads: u32 = rest.unsigned()?;
+    start_ticks: u64 = rest.after(1)?.unsigned()?; // itrealvalue, always 0
+    vsize_bytes: u64 = rest.unsigned()?;
+    exit_signal: i32 = rest.after(14)?.signed()?; // rss, rsslim, addresses, signals, wchan, swap
+    processor: u32 = rest.unsigned()?;
+    rt_priority: u32 = rest.unsigned()?;
+    policy: u32 = rest.unsigned()?;
 }
 
 /// The places that a task has in its memory, of the same line: 0 where the caller may not know them.

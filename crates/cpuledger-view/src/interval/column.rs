@@ -254,6 +254,23 @@ fn append_command(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>) {
     }
 }
 
+/// What is appended, as a text of its own.
+pub fn text_of(append: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut text = Vec::new();
+    append(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A number that is given in units of its last decimal: [`append_decimals`].
+pub fn decimals(number: u64, decimals: u32) -> String {
+    text_of(|text| append_decimals(text, number, decimals))
+}
+
+/// Thousandths in percent: [`append_per_mille`].
+pub fn percent(per_mille: u64) -> String {
+    text_of(|text| append_per_mille(text, per_mille))
+}
+
 /// A time in percent of another, or in nanoseconds.
 fn append_share(cell: &mut Vec<u8>, context: &CellContext<'_>, part_ns: Option<u64>, whole_ns: u64) {
     match part_ns {

@@ -2,7 +2,7 @@
 
 use cpuledger_model::disk::DiskTotals;
 
-use super::column::{append_decimals, append_size};
+use super::column::{append_decimals, append_size, text_of};
 use super::{Page, Writer};
 use crate::cell::unsigned;
 use crate::devices::{DeviceRow, Figures, rows};
@@ -102,12 +102,8 @@ pub(crate) fn unattributed_words(totals: &DiskTotals) -> Option<String> {
     if read == 0 && written == 0 {
         return None;
     }
-    let mut words = b"In no row of a process: ".to_vec();
-    append_size(&mut words, read);
-    words.extend_from_slice(b" read, ");
-    append_size(&mut words, written);
-    words.extend_from_slice(b" written");
-    Some(String::from_utf8_lossy(&words).into_owned())
+    let [read, written] = [read, written].map(|bytes| text_of(|text| append_size(text, bytes)));
+    Some(format!("In no row of a process: {read} read, {written} written"))
 }
 
 #[cfg(test)]

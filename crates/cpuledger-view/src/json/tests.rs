@@ -1,4 +1,4 @@
-use cpuledger_model::disk::{Disk, DiskUse};
+use cpuledger_model::disk::{DiskUse, Disks};
 
 use super::*;
 use crate::key::MoreKeys;

@@ -9,7 +9,7 @@ use super::text::{append_head as append_text_head, seconds, size};
 use crate::csv::{Cells, append_record};
 use crate::devices::{DEVICE, DeviceRow, Of, rows_of};
 use crate::interval::devices::unattributed_words;
-use crate::json::{append_device, append_key, append_member, close};
+use crate::json::{append_device, append_list, append_member};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.devices_report/1";
@@ -78,10 +78,7 @@ pub fn append_json(line: &mut Vec<u8>, document: &Document<'_>) {
     append_member(line, "disk_intervals", Value::Unsigned(document.report.balance.disks.intervals));
     let intervals = document.report.devices.as_ref().map_or(0, |devices| devices.intervals);
     append_member(line, "device_intervals", Value::Unsigned(intervals));
-    append_key(line, "rows");
-    line.push(b'[');
-    rows(document).iter().for_each(|row| append_device(line, row));
-    close(line, b']');
+    append_list(line, "rows", rows(document), |line, row| append_device(line, &row));
     append_missing(line, document);
     end(line);
 }

@@ -5,8 +5,8 @@ use cpuledger_report::{Amounts, Balance, Labels, Name};
 
 use super::column::{Column, figures};
 use super::document::{Comparison, Document};
-use crate::json::{append_key, append_member, close};
-use crate::member::known;
+use crate::json::{append_braced, append_flag, append_key, append_list, append_member, append_value, close};
+use crate::member::{known, known_bytes};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.report/1";
@@ -25,20 +25,17 @@ pub fn append_report(line: &mut Vec<u8>, document: &Document<'_>) {
     line.push(b'{');
     append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
     append_head(line, document, document.by.name());
-    append_key(line, "rows");
-    line.push(b'[');
-    for row in &document.report.rows {
-        line.push(b'{');
-        append_name(line, &row.name, document.labels);
-        append_amounts(line, document.columns, &row.amounts);
-        close(line, b'}');
-    }
-    close(line, b']');
+    append_list(line, "rows", &document.report.rows, |line, row| {
+        append_braced(line, |line| {
+            append_name(line, &row.name, document.labels);
+            append_amounts(line, document.columns, &row.amounts);
+        });
+    });
     append_key(line, "other");
-    line.push(b'{');
-    append_member(line, "names", Value::Unsigned(document.report.other_names));
-    append_amounts(line, document.columns, &document.report.other);
-    close(line, b'}');
+    append_braced(line, |line| {
+        append_member(line, "names", Value::Unsigned(document.report.other_names));
+        append_amounts(line, document.columns, &document.report.other);
+    });
     append_missing(line, document);
     end(line);
 }
@@ -49,34 +46,29 @@ pub fn append_comparison(line: &mut Vec<u8>, comparison: &Comparison<'_>) {
     append_member(line, "schema", Value::Bytes(COMPARISON_SCHEMA.as_bytes()));
     for (key, document) in [("before", &comparison.before), ("after", &comparison.after)] {
         append_key(line, key);
-        line.push(b'{');
-        append_head(line, document, document.by.name());
-        append_missing(line, document);
-        close(line, b'}');
+        append_braced(line, |line| {
+            append_head(line, document, document.by.name());
+            append_missing(line, document);
+        });
     }
-    append_key(line, "rows");
-    line.push(b'[');
-    for row in comparison.rows {
-        line.push(b'{');
-        match &row.name {
-            Some(name) => append_name(line, name, comparison.after.labels),
-            None => append_member(line, "name", Value::Absent),
-        }
-        for (key, amounts) in [("before", &row.before), ("after", &row.after)] {
-            append_key(line, key);
-            line.push(b'{');
-            append_amounts(line, comparison.after.columns, amounts);
-            close(line, b'}');
-        }
-        close(line, b'}');
-    }
-    close(line, b']');
+    append_list(line, "rows", comparison.rows, |line, row| {
+        append_braced(line, |line| {
+            match &row.name {
+                Some(name) => append_name(line, name, comparison.after.labels),
+                None => append_member(line, "name", Value::Absent),
+            }
+            for (key, amounts) in [("before", &row.before), ("after", &row.after)] {
+                append_key(line, key);
+                append_braced(line, |line| append_amounts(line, comparison.after.columns, amounts));
+            }
+        });
+    });
     end(line);
 }
 
 pub(super) fn append_head(line: &mut Vec<u8>, document: &Document<'_>, by: &str) {
     let about = document.about;
-    let host = about.host.as_ref().map_or(Value::Absent, |host| Value::Bytes(host.as_bytes()));
+    let host = known_bytes(about.host.as_ref().map(String::as_bytes));
     let extent = document.report.extent;
     for (key, value) in [
         ("recording", Value::Bytes(about.recording.as_bytes())),
@@ -96,24 +88,15 @@ pub(super) fn append_head(line: &mut Vec<u8>, document: &Document<'_>, by: &str)
 }
 
 fn append_balance(line: &mut Vec<u8>, balance: &Balance) {
-    for (key, value) in [
-        ("intervals", balance.intervals),
-        ("length_ns", balance.length_ns),
-        ("capacity_ns", balance.capacity_ns),
-        ("attributed_ns", balance.attributed_ns),
-        ("idle_ns", balance.idle_ns),
-        ("unattributed_ns", balance.unattributed_ns),
-        ("untold_ns", balance.untold_ns),
-        ("hidden_ns", balance.hidden_ns),
-    ] {
+    for (key, value) in balance.figures() {
         append_member(line, key, Value::Unsigned(value));
     }
     append_key(line, "unattributed_by");
-    line.push(b'{');
-    for (key, _, ns) in balance.reasons() {
-        append_member(line, key, Value::Unsigned(ns));
-    }
-    close(line, b'}');
+    append_braced(line, |line| {
+        for (key, _, ns) in balance.reasons() {
+            append_member(line, key, Value::Unsigned(ns));
+        }
+    });
     for (key, value) in [
         ("unidentified_exits", balance.unidentified_exits),
         ("missed_exits", balance.missed_exits),
@@ -131,38 +114,21 @@ fn append_name(line: &mut Vec<u8>, name: &Name, labels: &Labels) {
         Name::Without => append_member(line, "name", Value::Bytes(b"")),
         Name::Text(text) => append_member(line, "name", Value::Bytes(text)),
         Name::User(uid) => {
-            append_member(
-                line,
-                "name",
-                labels.users.get(uid).map_or(Value::Absent, |user| Value::Bytes(user)),
-            );
+            append_member(line, "name", known_bytes(labels.users.get(uid).map(|user| &user[..])));
             append_member(line, "euid", Value::Unsigned(*uid));
         }
         Name::Cgroup(id) => {
-            append_member(
-                line,
-                "name",
-                labels.cgroups.get(id).map_or(Value::Absent, |path| Value::Bytes(path)),
-            );
+            append_member(line, "name", known_bytes(labels.cgroups.get(id).map(|path| &path[..])));
             append_member(line, "cgroup_id", Value::Unsigned(*id));
         }
         Name::Process { pid, start_time_ns, comm } => {
-            append_member(line, "name", comm.as_ref().map_or(Value::Absent, |comm| Value::Bytes(comm)));
+            append_member(line, "name", known_bytes(comm.as_deref()));
             append_member(line, "pid", Value::Signed(*pid));
             append_member(line, "start_time_ns", Value::Unsigned(*start_time_ns));
         }
         Name::Path(path) => {
-            let last = path.last().and_then(Option::as_ref);
-            append_member(line, "name", last.map_or(Value::Absent, |comm| Value::Bytes(comm)));
-            append_key(line, "path");
-            line.push(b'[');
-            for comm in path {
-                // As a member without a key.
-                let start = line.len();
-                append_member(line, "", comm.as_ref().map_or(Value::Absent, |comm| Value::Bytes(comm)));
-                line.drain(start..start + 3);
-            }
-            close(line, b']');
+            append_member(line, "name", known_bytes(path.last().and_then(Option::as_deref)));
+            append_list(line, "path", path, |line, comm| append_value(line, known_bytes(comm.as_deref())));
         }
     }
 }
@@ -174,29 +140,21 @@ fn append_amounts(line: &mut Vec<u8>, columns: &[&'static Column], amounts: &Amo
 }
 
 pub(super) fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
-    append_key(line, "losses");
-    line.push(b'[');
-    for lost in &document.about.losses {
-        line.push(b'{');
-        append_member(line, "intervals", Value::Unsigned(lost.intervals));
-        append_key(line, "is_least");
-        line.extend_from_slice(if lost.is_least { b"true," } else { b"false," });
-        append_member(line, "cause", Value::Bytes(lost.cause.words().as_bytes()));
-        append_member(line, "from_realtime_ns", known(lost.from_realtime_ns));
-        append_member(line, "to_realtime_ns", known(lost.to_realtime_ns));
-        append_member(line, "file", Value::Bytes(lost.file.display().to_string().as_bytes()));
-        close(line, b'}');
-    }
-    close(line, b']');
-    append_key(line, "gaps");
-    line.push(b'[');
-    for gap in &document.about.gaps {
-        line.push(b'{');
-        append_member(line, "from_realtime_ns", Value::Unsigned(gap.from_realtime_ns));
-        append_member(line, "to_realtime_ns", Value::Unsigned(gap.to_realtime_ns));
-        append_key(line, "is_boot");
-        line.extend_from_slice(if gap.is_boot { b"true," } else { b"false," });
-        close(line, b'}');
-    }
-    close(line, b']');
+    append_list(line, "losses", &document.about.losses, |line, lost| {
+        append_braced(line, |line| {
+            append_member(line, "intervals", Value::Unsigned(lost.intervals));
+            append_flag(line, "is_least", Some(lost.is_least));
+            append_member(line, "cause", Value::Bytes(lost.cause.words().as_bytes()));
+            append_member(line, "from_realtime_ns", known(lost.from_realtime_ns));
+            append_member(line, "to_realtime_ns", known(lost.to_realtime_ns));
+            append_member(line, "file", Value::Bytes(lost.file.display().to_string().as_bytes()));
+        });
+    });
+    append_list(line, "gaps", &document.about.gaps, |line, gap| {
+        append_braced(line, |line| {
+            append_member(line, "from_realtime_ns", Value::Unsigned(gap.from_realtime_ns));
+            append_member(line, "to_realtime_ns", Value::Unsigned(gap.to_realtime_ns));
+            append_flag(line, "is_boot", Some(gap.is_boot));
+        });
+    });
 }

@@ -6,7 +6,7 @@ use cpuledger_report::Amounts;
 use super::column::{Column, Form};
 use super::document::{Comparison, Document};
 use crate::group::OTHER_NAMES;
-use crate::interval::column::append_size;
+use crate::interval::column::{append_size, text_of};
 
 /// Appends the report. Lines are as long as their names.
 pub fn append_report(text: &mut String, document: &Document<'_>) {
@@ -140,9 +140,7 @@ pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
 
 /// With the unit that suits it, as `1.2K`.
 pub fn size(bytes: u64) -> String {
-    let mut cell = Vec::new();
-    append_size(&mut cell, bytes);
-    String::from_utf8_lossy(&cell).into_owned()
+    text_of(|text| append_size(text, bytes))
 }
 
 fn dash() -> String {

@@ -3,7 +3,7 @@
 use cpuledger_model::interval::Usage;
 
 use super::{Part, STATE_COLUMNS, StateCell, StateColumn, Times, WHOLE};
-use crate::interval::column::{append_per_mille, per_mille};
+use crate::interval::column::{per_mille, percent};
 
 /// What a cell is written from.
 #[derive(Debug, Clone, Copy)]
@@ -53,13 +53,7 @@ impl Cells {
             StateCell::Held => (times.held_ns(), per_mille(times.held_ns(), self.length_ns)),
             StateCell::Bar => return String::new(),
         };
-        let text = if self.is_exact {
-            ns.to_string()
-        } else {
-            let mut text = Vec::new();
-            append_per_mille(&mut text, tenths);
-            String::from_utf8_lossy(&text).into_owned()
-        };
+        let text = if self.is_exact { ns.to_string() } else { percent(tenths) };
         if column.cell == StateCell::Io { format!("({text})") } else { text }
     }
 

@@ -112,16 +112,7 @@ pub struct Increment {
 impl Increment {
     /// Of a process, no time yet.
     pub fn of(process: TaskId) -> Increment {
-        Increment {
-            process,
-            parent: None,
-            cpu_ns: 0,
-            folded_threads_ns: 0,
-            folded_children_ns: 0,
-            comm: None,
-            has_died: false,
-            process_is_dead: false,
-        }
+        Increment { process, ..Increment::default() }
     }
 
     /// All of its time.

@@ -59,6 +59,12 @@ const LINUX: Formats = Formats {
     long: None,
 };
 
+impl Default for Formats {
+    fn default() -> Formats {
+        LINUX
+    }
+}
+
 const FREEBSD: Formats =
     Formats { bsd_jobs: "FB_j", bsd_long: "FB_l", bsd_user: "FB_u", bsd_memory: "FB_v", ..LINUX };
 
@@ -77,7 +83,7 @@ const DIGITAL: Formats = Formats {
 const DEBIAN: Formats = Formats { full: Some("RD_f"), jobs: Some("RD_j"), long: Some("RD_l"), ..LINUX };
 
 /// The habits of one system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Personality {
     /// Letters after a dash are BSD's too.
     pub forces_bsd: bool,
@@ -99,23 +105,6 @@ pub struct Personality {
     pub needs_g: bool,
     /// Formats of the options.
     pub formats: Formats,
-}
-
-impl Default for Personality {
-    fn default() -> Personality {
-        Personality {
-            forces_bsd: false,
-            prefers_bsd: false,
-            h_repeats: false,
-            letter_m: LetterM::Threads,
-            letter_x: LetterX::Wrong,
-            irix_long: false,
-            cpu_for_address: false,
-            calls_user_user: false,
-            needs_g: false,
-            formats: LINUX,
-        }
-    }
 }
 
 impl Personality {

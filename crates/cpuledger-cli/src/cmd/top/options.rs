@@ -115,9 +115,10 @@ pub struct Arguments {
 }
 
 /// How intervals are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// In top's habits.
+    #[default]
     Text,
     /// One object a line.
     Json,
@@ -194,7 +195,7 @@ impl By {
 }
 
 /// What was asked for, checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How many intervals; `None`: until stopped.
     pub iterations: Option<u64>,

@@ -8,7 +8,7 @@ use cpuledger_model::Dimension;
 use cpuledger_model::pairs::Party;
 use cpuledger_names::cgroups;
 use cpuledger_proc::escape::escaped;
-use cpuledger_view::interval::column::append_decimals;
+use cpuledger_view::interval::column::decimals;
 use cpuledger_view::layout;
 use cpuledger_view::pairs::{NamedPair, Side, by_name, side};
 
@@ -141,7 +141,5 @@ pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
 }
 
 fn words(NamedPair { by, of, ns }: &NamedPair) -> String {
-    let mut time = Vec::new();
-    append_decimals(&mut time, ns / 100_000, 1);
-    format!("{} made {} wait {} ms", by.label(), of.label(), String::from_utf8_lossy(&time))
+    format!("{} made {} wait {} ms", by.label(), of.label(), decimals(ns / 100_000, 1))
 }

@@ -8,7 +8,7 @@ use cpuledger::interval::Row;
 use cpuledger_proc::count::count_of;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::{
-    append_duration, append_per_mille, append_size, append_value, per_mille,
+    append_duration, append_size, append_value, per_mille, percent, text_of,
 };
 use cpuledger_view::key::Key;
 use cpuledger_view::layout::wrap;
@@ -156,9 +156,7 @@ fn draw_history(
     let Some(line) = lines.next() else { return };
     let from = write(buffer, 0, line, "history [", look.theme.label);
     draw_sparkline(&shares, most, look, buffer, (from, line));
-    let mut percent = Vec::new();
-    append_per_mille(&mut percent, most);
-    let text = format!("] most {} % of a CPU", String::from_utf8_lossy(&percent));
+    let text = format!("] most {} % of a CPU", percent(most));
     write(buffer, from + shares.len() as u16, line, &text, look.theme.label);
 }
 
@@ -192,13 +190,11 @@ fn draw_part(look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16
 
 /// With the unit that fits or, where that is wanted, as in JSON.
 fn figure(key: Key, row: &Row, is_exact: bool) -> String {
-    let mut cell = Vec::new();
-    match (key.unit(), key.value(row)) {
-        (Unit::Nanoseconds, Value::Unsigned(ns)) if !is_exact => append_duration(&mut cell, ns),
-        (Unit::Bytes, Value::Unsigned(bytes)) if !is_exact => append_size(&mut cell, bytes),
-        (_, value) => append_value(&mut cell, value),
-    }
-    String::from_utf8_lossy(&cell).into_owned()
+    text_of(|cell| match (key.unit(), key.value(row)) {
+        (Unit::Nanoseconds, Value::Unsigned(ns)) if !is_exact => append_duration(cell, ns),
+        (Unit::Bytes, Value::Unsigned(bytes)) if !is_exact => append_size(cell, bytes),
+        (_, value) => append_value(cell, value),
+    })
 }
 
 fn file_lines(files: Option<&FileDetail>) -> Vec<(&'static str, String)> {
@@ -234,9 +230,7 @@ fn draw_threads(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, 
     write(buffer, area.x, area.y, &title, look.theme.header);
     for (line, &at) in (area.y + 1..area.bottom()).zip(&threads) {
         let row = frame.whole(at);
-        let mut percent = Vec::new();
-        append_per_mille(&mut percent, per_mille(frame.cpu_ns(at), frame.cpu_length_ns()));
-        let percent = String::from_utf8_lossy(&percent).into_owned();
+        let percent = percent(per_mille(frame.cpu_ns(at), frame.cpu_length_ns()));
         let name = escaped(row.comm.as_bytes());
         write(buffer, area.x, line, &format!("{:>7} {percent:>5} {name}", row.tid.0), look.theme.text);
     }

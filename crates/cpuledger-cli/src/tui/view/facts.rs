@@ -2,7 +2,7 @@
 
 use cpuledger::Interval;
 use cpuledger_proc::count::count_of;
-use cpuledger_view::interval::column::append_decimals;
+use cpuledger_view::interval::column::{decimals, text_of};
 use cpuledger_view::interval::{Writer, append_uptime};
 
 use crate::tui::frame::{Frame, Kind};
@@ -27,21 +27,18 @@ pub(super) fn is_inexact(interval: &Interval) -> bool {
 }
 
 fn losses(interval: &Interval) -> String {
-    let mut text = Vec::new();
-    Writer::default().append_losses(&mut text, interval);
-    String::from_utf8_lossy(&text).into_owned()
+    text_of(|text| {
+        Writer::default().append_losses(text, interval);
+    })
 }
 
 /// Sentences about the interval that is shown, and about the machine.
 pub(super) fn sentences(state: &State) -> Vec<String> {
     let Some(frame) = &state.frame else { return Vec::new() };
-    let mut balance = Vec::new();
-    Writer::default().append_balance(&mut balance, &frame.interval);
-    let mut uptime = Vec::new();
-    append_uptime(&mut uptime, frame.around.uptime.ticks(1_000_000_000));
+    let uptime = text_of(|text| append_uptime(text, frame.around.uptime.ticks(1_000_000_000)));
     let mut all = vec![
-        format!("{}, up {}", frame.around.time_of_day, String::from_utf8_lossy(&uptime)),
-        String::from_utf8_lossy(&balance).into_owned(),
+        format!("{}, up {uptime}", frame.around.time_of_day),
+        text_of(|text| Writer::default().append_balance(text, &frame.interval)),
         losses(&frame.interval),
         counts(state, frame),
     ];
@@ -89,9 +86,7 @@ pub(super) fn averages(frame: &Frame) -> Option<String> {
 /// How many did at once on average what took so long together.
 pub(super) fn average(sum_ns: u64, frame: &Frame) -> String {
     let length_ns = u128::from(frame.interval.length_ns().max(1));
-    let mut text = Vec::new();
-    append_decimals(&mut text, (u128::from(sum_ns) * 100 / length_ns) as u64, 2);
-    String::from_utf8_lossy(&text).into_owned()
+    decimals((u128::from(sum_ns) * 100 / length_ns) as u64, 2)
 }
 
 fn pressure(frame: &Frame) -> Option<String> {

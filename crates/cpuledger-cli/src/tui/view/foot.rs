@@ -2,7 +2,7 @@
 
 use cpuledger_proc::count::count_of;
 use cpuledger_proc::escape::escaped;
-use cpuledger_view::interval::column::append_per_mille;
+use cpuledger_view::interval::column::percent;
 use cpuledger_view::layout::wrap;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -119,9 +119,7 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     let Some((at, whole)) = state.row().filter(|_| state.strip.is_none()) else { return };
     let shares = state.history.of(at.kind, whole.id());
     let most = shares.iter().copied().max().unwrap_or(0);
-    let mut percent = Vec::new();
-    append_per_mille(&mut percent, most);
-    let text = format!(": most {} % ", String::from_utf8_lossy(&percent));
+    let text = format!(": most {} % ", percent(most));
     if usize::from(next) + text.len() > end.into() {
         return;
     }

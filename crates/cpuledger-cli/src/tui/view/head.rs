@@ -5,7 +5,7 @@ mod figures;
 mod meters;
 
 use cpuledger_proc::count::count_of;
-use cpuledger_view::interval::column::append_decimals;
+use cpuledger_view::interval::column::decimals;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::shares::apportion;
 use ratatui_core::buffer::Buffer;
@@ -143,9 +143,7 @@ fn right(state: &State, look: Option<&Look>) -> Vec<Piece> {
     }
     let Some(frame) = &state.frame else { return pieces };
     if !frame.interval.is_since_boot() {
-        let mut seconds = Vec::new();
-        append_decimals(&mut seconds, frame.interval.length_ns() / 100_000_000, 1);
-        pieces.push((4, format!("{} s", String::from_utf8_lossy(&seconds)), label));
+        pieces.push((4, format!("{} s", decimals(frame.interval.length_ns() / 100_000_000, 1)), label));
     }
     pieces.push((5, frame.interval.source_name().to_owned(), label));
     let of_notes = if facts::is_inexact(&frame.interval) { mark } else { label };

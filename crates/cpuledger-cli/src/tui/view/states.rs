@@ -1,6 +1,7 @@
 //! The view of states: bars, and all figures in words. Its columns and cells are those of `--batch`.
 
 use cpuledger_view::interval::by::append_blocked_task;
+use cpuledger_view::interval::column::text_of;
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::{self, Room, ViewColumn};
@@ -122,11 +123,9 @@ pub(super) fn blocked(state: &State, width: u16) -> Option<String> {
     let not_listed = frame.interval.blocked_tasks - all.len() as u64;
     let mut text = String::new();
     for (index, blocked) in listed.iter().enumerate() {
-        let mut words = Vec::new();
-        append_blocked_task(&mut words, blocked);
         let before = if index == 0 { "Blocked all the time: " } else { "; " };
         let more = format!("; {} more", (listed.len() - index) as u64 + not_listed);
-        let words = format!("{before}{}", String::from_utf8_lossy(&words));
+        let words = format!("{before}{}", text_of(|text| append_blocked_task(text, blocked)));
         let needed = layout::width(text.as_bytes()) + layout::width(words.as_bytes());
         let is_last = index + 1 == listed.len() && not_listed == 0;
         if index > 0 && needed + if is_last { 0 } else { more.len() } > usize::from(width) {

@@ -69,7 +69,7 @@ fn told_of(owed_ns: &mut i64, more_ns: i64, most_ns: u64) -> u64 {
 }
 
 /// A task that has run since the ledger was attached.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Life {
     task: TaskId,
     process: TaskId,
@@ -93,9 +93,10 @@ struct Life {
 }
 
 /// What the totals of a task are.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 enum Shown {
     /// Its own.
+    #[default]
     Own,
     /// An exec has given it the (tid, start time) of the leader of its process, whose end is still to be told.
     Awaited { is_late: bool },
@@ -105,19 +106,7 @@ enum Shown {
 
 impl Life {
     fn new(task: TaskId, process: TaskId, counters: Counters) -> Life {
-        Life {
-            task,
-            process,
-            counters,
-            wall_ns: 0,
-            runtime_ns: 0,
-            ahead_ns: 0,
-            stolen_ns: 0,
-            is_past_gap: false,
-            shown: Shown::Own,
-            states: None,
-            is_missing: false,
-        }
+        Life { task, process, counters, ..Life::default() }
     }
 
     /// Whether it is to be remembered after another list, which has it or not.

@@ -26,139 +26,85 @@ pub(super) enum Section {
     Placement,
 }
 
-/// One line of /proc/PID/status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
-    Name,
-    Umask,
-    State,
-    Tgid,
-    NumaGroup,
-    Pid,
-    ParentPid,
-    TracerPid,
-    Uids,
-    Gids,
-    FileTable,
-    Groups,
-    NamespacePids,
-    NamespaceTids,
-    NamespacePgids,
-    NamespaceSids,
-    KernelThread,
-    VirtualPeak,
-    VirtualNow,
-    Locked,
-    Pinned,
-    ResidentPeak,
-    Resident,
-    Anonymous,
-    File,
-    Shmem,
-    Data,
-    Stack,
-    Executable,
-    Libraries,
-    PageTables,
-    Swap,
-    HugetlbPages,
-    CoreDumping,
-    HugePages,
-    UntagMask,
-    Threads,
-    QueuedSignals,
-    PendingSignals,
-    SharedPendingSignals,
-    BlockedSignals,
-    IgnoredSignals,
-    CaughtSignals,
-    Inheritable,
-    Permitted,
-    Effective,
-    Bounding,
-    Ambient,
-    NoNewPrivileges,
-    Seccomp,
-    SeccompFilters,
-    StoreBypass,
-    IndirectBranch,
-    Cpus,
-    CpuList,
-    Nodes,
-    NodeList,
-    VoluntarySwitches,
-    InvoluntarySwitches,
-    ThreadFeatures,
-    LockedThreadFeatures,
+macro_rules! lines {
+    ($($name:literal $line:ident $section:ident;)*) => {
+        /// One line of /proc/PID/status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Line {
+            $($line,)*
+        }
+
+        /// Every line that can be rendered, by its name.
+        const LINES: &[(&str, Line, Section)] = &[$(($name, Line::$line, Section::$section)),*];
+    };
 }
 
-/// Every line that can be rendered, by its name.
-const LINES: [(&str, Line, Section); 61] = [
-    ("Name", Line::Name, Section::Own),
-    ("Umask", Line::Umask, Section::State),
-    ("State", Line::State, Section::State),
-    ("Tgid", Line::Tgid, Section::State),
-    ("Ngid", Line::NumaGroup, Section::State),
-    ("Pid", Line::Pid, Section::Own),
-    ("PPid", Line::ParentPid, Section::Identity),
-    ("TracerPid", Line::TracerPid, Section::Identity),
-    ("Uid", Line::Uids, Section::Identity),
-    ("Gid", Line::Gids, Section::Identity),
-    ("FDSize", Line::FileTable, Section::Identity),
-    ("Groups", Line::Groups, Section::Identity),
-    ("NStgid", Line::NamespacePids, Section::Identity),
-    ("NSpid", Line::NamespaceTids, Section::Own),
-    ("NSpgid", Line::NamespacePgids, Section::Process),
-    ("NSsid", Line::NamespaceSids, Section::Process),
-    ("Kthread", Line::KernelThread, Section::Process),
-    ("VmPeak", Line::VirtualPeak, Section::Memory),
-    ("VmSize", Line::VirtualNow, Section::Memory),
-    ("VmLck", Line::Locked, Section::Memory),
-    ("VmPin", Line::Pinned, Section::Memory),
-    ("VmHWM", Line::ResidentPeak, Section::Memory),
-    ("VmRSS", Line::Resident, Section::Memory),
-    ("RssAnon", Line::Anonymous, Section::Memory),
-    ("RssFile", Line::File, Section::Memory),
-    ("RssShmem", Line::Shmem, Section::Memory),
-    ("VmData", Line::Data, Section::Memory),
-    ("VmStk", Line::Stack, Section::Memory),
-    ("VmExe", Line::Executable, Section::Memory),
-    ("VmLib", Line::Libraries, Section::Memory),
-    ("VmPTE", Line::PageTables, Section::Memory),
-    ("VmSwap", Line::Swap, Section::Memory),
-    ("HugetlbPages", Line::HugetlbPages, Section::Memory),
-    ("CoreDumping", Line::CoreDumping, Section::Memory),
-    ("THP_enabled", Line::HugePages, Section::Memory),
-    ("untag_mask", Line::UntagMask, Section::Memory),
-    ("Threads", Line::Threads, Section::Signals),
-    ("SigQ", Line::QueuedSignals, Section::Signals),
-    ("SigPnd", Line::PendingSignals, Section::Signals),
-    ("ShdPnd", Line::SharedPendingSignals, Section::Signals),
-    ("SigBlk", Line::BlockedSignals, Section::Signals),
-    ("SigIgn", Line::IgnoredSignals, Section::Signals),
-    ("SigCgt", Line::CaughtSignals, Section::Signals),
-    ("CapInh", Line::Inheritable, Section::Capabilities),
-    ("CapPrm", Line::Permitted, Section::Capabilities),
-    ("CapEff", Line::Effective, Section::Capabilities),
-    ("CapBnd", Line::Bounding, Section::Capabilities),
-    ("CapAmb", Line::Ambient, Section::Capabilities),
-    ("NoNewPrivs", Line::NoNewPrivileges, Section::Security),
-    ("Seccomp", Line::Seccomp, Section::Security),
-    ("Seccomp_filters", Line::SeccompFilters, Section::Security),
-    ("Speculation_Store_Bypass", Line::StoreBypass, Section::Security),
-    ("SpeculationIndirectBranch", Line::IndirectBranch, Section::Security),
-    ("Cpus_allowed", Line::Cpus, Section::Placement),
-    ("Cpus_allowed_list", Line::CpuList, Section::Placement),
-    ("Mems_allowed", Line::Nodes, Section::Placement),
-    ("Mems_allowed_list", Line::NodeList, Section::Placement),
-    ("voluntary_ctxt_switches", Line::VoluntarySwitches, Section::Own),
-    ("nonvoluntary_ctxt_switches", Line::InvoluntarySwitches, Section::Own),
-    ("x86_Thread_features", Line::ThreadFeatures, Section::Own),
-    ("x86_Thread_features_locked", Line::LockedThreadFeatures, Section::Own),
-];
+lines! {
+    "Name" Name Own;
+    "Umask" Umask State;
+    "State" State State;
+    "Tgid" Tgid State;
+    "Ngid" NumaGroup State;
+    "Pid" Pid Own;
+    "PPid" ParentPid Identity;
+    "TracerPid" TracerPid Identity;
+    "Uid" Uids Identity;
+    "Gid" Gids Identity;
+    "FDSize" FileTable Identity;
+    "Groups" Groups Identity;
+    "NStgid" NamespacePids Identity;
+    "NSpid" NamespaceTids Own;
+    "NSpgid" NamespacePgids Process;
+    "NSsid" NamespaceSids Process;
+    "Kthread" KernelThread Process;
+    "VmPeak" VirtualPeak Memory;
+    "VmSize" VirtualNow Memory;
+    "VmLck" Locked Memory;
+    "VmPin" Pinned Memory;
+    "VmHWM" ResidentPeak Memory;
+    "VmRSS" Resident Memory;
+    "RssAnon" Anonymous Memory;
+    "RssFile" File Memory;
+    "RssShmem" Shmem Memory;
+    "VmData" Data Memory;
+    "VmStk" Stack Memory;
+    "VmExe" Executable Memory;
+    "VmLib" Libraries Memory;
+    "VmPTE" PageTables Memory;
+    "VmSwap" Swap Memory;
+    "HugetlbPages" HugetlbPages Memory;
+    "CoreDumping" CoreDumping Memory;
+    "THP_enabled" HugePages Memory;
+    "untag_mask" UntagMask Memory;
+    "Threads" Threads Signals;
+    "SigQ" QueuedSignals Signals;
+    "SigPnd" PendingSignals Signals;
+    "ShdPnd" SharedPendingSignals Signals;
+    "SigBlk" BlockedSignals Signals;
+    "SigIgn" IgnoredSignals Signals;
+    "SigCgt" CaughtSignals Signals;
+    "CapInh" Inheritable Capabilities;
+    "CapPrm" Permitted Capabilities;
+    "CapEff" Effective Capabilities;
+    "CapBnd" Bounding Capabilities;
+    "CapAmb" Ambient Capabilities;
+    "NoNewPrivs" NoNewPrivileges Security;
+    "Seccomp" Seccomp Security;
+    "Seccomp_filters" SeccompFilters Security;
+    "Speculation_Store_Bypass" StoreBypass Security;
+    "SpeculationIndirectBranch" IndirectBranch Security;
+    "Cpus_allowed" Cpus Placement;
+    "Cpus_allowed_list" CpuList Placement;
+    "Mems_allowed" Nodes Placement;
+    "Mems_allowed_list" NodeList Placement;
+    "voluntary_ctxt_switches" VoluntarySwitches Own;
+    "nonvoluntary_ctxt_switches" InvoluntarySwitches Own;
+    "x86_Thread_features" ThreadFeatures Own;
+    "x86_Thread_features_locked" LockedThreadFeatures Own;
+}
 
 /// What this kernel prints, and what of it is the same for all tasks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Dialect {
     /// Its lines in their order.
     pub(super) lines: Vec<(Head, Line, Section)>,
@@ -205,17 +151,11 @@ impl Dialect {
     /// From the text of a process with memory; the rest as on a common machine.
     pub fn parse(text: &[u8]) -> Dialect {
         let mut dialect = Dialect {
-            lines: Vec::new(),
-            left_out: Vec::new(),
-            cpus: 0,
-            nodes: 0,
-            store_bypass: Vec::new(),
-            indirect_branch: Vec::new(),
-            untag_mask: Vec::new(),
             has_huge_pages: true,
             sees_addresses: true,
             page_bytes: 4096,
             ns_per_tick: 10_000_000,
+            ..Dialect::default()
         };
         for (name, value) in entries(text) {
             let known = LINES.iter().find(|(known, ..)| known.as_bytes() == name);

@@ -4,6 +4,7 @@ use cpuledger::host_statistics::{CpuStates, Memory};
 use cpuledger::interval::{Interval, TaskCounts};
 use cpuledger::machine::Load;
 use cpuledger_view::interval::balance::{Shares, append_capacity, append_percent};
+use cpuledger_view::interval::column::text_of;
 
 /// What the head shows, read before.
 #[derive(Debug, Default)]
@@ -82,15 +83,10 @@ const FIRST: &str = "Balance: from the second iteration on; figures of this one 
 /// What was attributed, what was not, and of how much.
 fn balance(interval: &Interval) -> String {
     let length_ns = interval.length_ns();
-    let written = |append: &dyn Fn(&mut Vec<u8>)| {
-        let mut text = Vec::new();
-        append(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    };
-    let percent = |share: u64| written(&|text| append_percent(text, share));
+    let percent = |share: u64| text_of(|text| append_percent(text, share));
     let shares = Shares::of(interval);
     let attributed = percent(shares.attributed);
-    let whole = written(&|text| append_capacity(text, interval));
+    let whole = text_of(|text| append_capacity(text, interval));
     let seconds = format!("{}.{:03} s", length_ns / 1_000_000_000, length_ns / 1_000_000 % 1000);
     let source = interval.source.name();
     match (shares.rest, interval.unattributed_ns) {

@@ -2,7 +2,7 @@
 
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::balance::Shares;
-use cpuledger_view::interval::column::{append_per_mille, per_mille};
+use cpuledger_view::interval::column::{per_mille, percent};
 use cpuledger_view::shares::apportion;
 
 use crate::tui::frame::Frame;
@@ -20,34 +20,28 @@ pub(super) fn parts(frame: &Frame) -> [u64; 5] {
     [user, system, stolen, unattributed, interval.idle_ns.unwrap_or(rest)]
 }
 
-fn tenths(per_mille: u64) -> String {
-    let mut text = Vec::new();
-    append_per_mille(&mut text, per_mille);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
 /// What became of all time.
 pub(super) fn of_balance(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
     let interval = &frame.interval;
     let theme = &look.theme;
     let length_ns = frame.cpu_length_ns() * state.cpus_in_whole(frame);
-    let of = |ns: u64| tenths(per_mille(ns, length_ns));
+    let of = |ns: u64| percent(per_mille(ns, length_ns));
     // They add up as they are printed.
     let shares = apportion(parts(frame), per_mille(interval.capacity_ns, length_ns)).unwrap_or_default();
     let [user, system, stolen, unattributed, idle] = shares;
     let mut pieces = vec![
-        (1, format!("user {}", tenths(user)), theme.user),
-        (1, format!("sys {}", tenths(system)), theme.system),
+        (1, format!("user {}", percent(user)), theme.user),
+        (1, format!("sys {}", percent(system)), theme.system),
     ];
     // Sources without a balance do not know it.
     if interval.idle_ns.is_some() {
-        pieces.push((2, format!("stolen {}", tenths(stolen)), theme.stolen));
+        pieces.push((2, format!("stolen {}", percent(stolen)), theme.stolen));
     }
     if interval.idle_ns.is_some() {
-        pieces.push((1, format!("idle {}", tenths(idle)), theme.label));
+        pieces.push((1, format!("idle {}", percent(idle)), theme.label));
     }
     if interval.unattributed_ns.is_some_and(|ns| ns > 0) {
-        pieces.push((1, format!("unattributed {}", tenths(unattributed)), theme.unattributed));
+        pieces.push((1, format!("unattributed {}", percent(unattributed)), theme.unattributed));
     }
     pieces.push((4, format!("= {} %", of(interval.capacity_ns)), theme.label));
     pieces
@@ -63,7 +57,7 @@ pub(super) fn others(state: &State, frame: &Frame, look: &Look) -> Vec<Piece> {
         return pieces;
     }
     if let Some((name, ns)) = largest(frame) {
-        pieces.push((3, format!("most: {name} {} %", tenths(per_mille(ns, length_ns))), theme.own));
+        pieces.push((3, format!("most: {name} {} %", percent(per_mille(ns, length_ns))), theme.own));
     }
     if let Some([waited_ns, blocked_ns]) = frame.held_ns() {
         pieces.push((7, format!("{} wait for a CPU", facts::average(waited_ns, frame)), theme.label));
