@@ -326,10 +326,17 @@ fn the_wire_of_each_unit_is_a_row() {
         text.split_once("\n\n").expect("a head comes first").1.to_owned()
     };
     let interval = crate::wire::tests::example();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(
-        page_of(&interval),
-        "\
-"
+        page_of(&interval).lines().map(words).collect::<Vec<_>>(),
+        [
+            "UNIT SENT PACKETS PAYLOAD REST RECV PACKETS PAYLOAD REST",
+            "web.service 11.7M 8510 11.4M 293.9K 781.2K 7000 0B 781.2K",
+            "(unknown) 128B 1 0B 128B 0B 0 0B 0B",
+            "(other cgroups) 64B 1 - - 64B 1 - -",
+            "backup.service 0B 0 0B 0B 52B 1 0B 52B",
+            "TOTAL 11.7M 8512 11.4M 294.1K 781.3K 7002 0B 781.3K",
+        ]
     );
     assert!(page_of(&Interval::default()).starts_with("What cgroups send on the wire was not counted"));
     let nothing = make!(Interval { wire: Some(Wire::default()) });
