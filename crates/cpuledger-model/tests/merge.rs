@@ -83,7 +83,9 @@ fn first_difference_of_chain(frames: &[Frame]) -> Option<String> {
                 let [own, other] = [&found, &expected].map(|frame| frame.table(section));
                 let differs = |column: &Column| own.is_uniform(*column) != other.is_uniform(*column);
                 if let Some(column) = Column::known().filter(|_| !own.is_empty()).find(differs) {
-                    return Some(format!("frame {number}, {wanted:?}: {section:?} has one {column:?}, or not"));
+                    return Some(format!(
+                        "frame {number}, {wanted:?}: {section:?} has one {column:?}, or not"
+                    ));
                 }
             }
         }
