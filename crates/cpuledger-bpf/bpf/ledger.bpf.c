@@ -83,13 +83,6 @@ static __noinline u32 make_slot(struct task_struct *task)
 	return CPULEDGER_SLOT_NONE;
 }
 
-/* Moves one accumulator of a slot to another slot. */
-static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
-{
-	if (from[parity & 1])
-		__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));
-}
-
 /*
  * Moves the time of a dead task to another slot, as the time of a thread or of a child, and gives its own slot back. Only the time
  * of one interval moves, so that nothing is added to a slot in an interval that does not list it.

@@ -402,4 +402,11 @@ __noinline int keep_last_cgroups(u32 number)
 	return 0;
 }
 
+/* Moves one accumulator of a slot to another slot. */
+static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
+{
+	if (from[parity & 1])
+		__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));
+}
+
 #endif
