@@ -34,4 +34,15 @@ static __always_inline u32 slot_of_current(struct cpuledger_cpu *cpu, u64 run)
 	return slot->task == bpf_get_current_task() ? number : CPULEDGER_SLOT_IDLE;
 }
 
+/*
+ * Counts a hook that begins or ends. What it books lies between both, also for a reader on arm64: only an addition whose result is used is in order with
+ * the accesses around it.
+ */
+static __always_inline void count_in_order(u64 *count)
+{
+	u64 before = __sync_fetch_and_add(count, 1);
+
+	barrier_var(before);
+}
+
 #endif

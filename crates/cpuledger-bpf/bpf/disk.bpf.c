@@ -193,7 +193,7 @@ static __always_inline struct cpuledger_cpu_disk *enter(struct cpuledger_cpu **c
 	*cpu = bpf_map_lookup_elem(&cpus, &key);
 	if (!own || !*cpu)
 		return NULL;
-	__sync_fetch_and_add(&own->entered, 1);
+	count_in_order(&own->entered);
 	return own;
 }
 
@@ -242,7 +242,7 @@ int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes)
 	if (!own)
 		return 0;
 	book(rq, bpf_map_lookup_elem(&requests, &address), interval_of(*(volatile u64 *)&cpu->run), &use);
-	__sync_fetch_and_add(&own->left, 1);
+	count_in_order(&own->left);
 	return 0;
 }
 
@@ -292,7 +292,7 @@ int BPF_PROG(on_io_done, struct request *rq)
 		own = enter(&cpu);
 		if (own) {
 			book_end(rq, bpf_map_lookup_elem(&requests, &address), interval_of(*(volatile u64 *)&cpu->run));
-			__sync_fetch_and_add(&own->left, 1);
+			count_in_order(&own->left);
 		}
 	}
 	bpf_map_delete_elem(&requests, &address);

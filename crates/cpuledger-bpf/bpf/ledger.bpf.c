@@ -498,8 +498,7 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 end_ns, u
 }
 
 /* `blames` is known when this is compiled. */
-static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state,
-					 bool blames)
+static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state, bool blames)
 {
 	u32 key = bpf_get_smp_processor_id(), parity, state, leaver, how = CPULEDGER_PLACE_NOWHERE, place = 0;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);

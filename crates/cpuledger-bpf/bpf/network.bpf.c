@@ -97,9 +97,9 @@ static __always_inline int on_call(struct sock *sk, int result, int flags, u32 d
 	cpu = bpf_map_lookup_elem(&cpus, &key);
 	if (!own || !cpu)
 		return 0;
-	__sync_fetch_and_add(&own->entered, 1);
+	count_in_order(&own->entered);
 	book(cpu, own, kind_of(sk) & (CPULEDGER_SOCKETS - 1), direction, result);
-	__sync_fetch_and_add(&own->left, 1);
+	count_in_order(&own->left);
 	return 0;
 }
 
