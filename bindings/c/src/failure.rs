@@ -2,6 +2,9 @@
 
 use std::ffi::c_int;
 
+use cpuledger_client::{Error, REMEDY_OF_SERVICE};
+use cpuledger_model::source_kind::SourceKind;
+
 /// An argument is wrong: NULL, a size that is none, a reserve that is not zero, a handle that could not be opened.
 pub const CPULEDGER_EINVAL: c_int = -1;
 /// The source cannot be used here: there is no service, or it is not to be believed. The message says what helps.
@@ -32,12 +35,15 @@ impl Failure {
     }
 }
 
-impl From<cpuledger_client::Error> for Failure {
-    fn from(error: cpuledger_client::Error) -> Failure {
-        let code = match error {
-            cpuledger_client::Error::Unusable { .. } => CPULEDGER_EUNUSABLE,
-            _ => CPULEDGER_EREAD,
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let (code, remedy) = match error {
+            Error::Unusable { source_kind: SourceKind::Service, .. } => {
+                (CPULEDGER_EUNUSABLE, REMEDY_OF_SERVICE)
+            }
+            Error::Unusable { .. } => (CPULEDGER_EUNUSABLE, ""),
+            _ => (CPULEDGER_EREAD, ""),
         };
-        Failure { code, message: error.to_string() }
+        Failure { code, message: format!("{error}{remedy}") }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use cpuledger_client::REMEDY_OF_SERVICE;
 use pyo3::PyErr;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -10,12 +11,9 @@ create_exception!(cpuledger, Error, PyException, "What this package raises: one 
 create_exception!(cpuledger, ServiceError, Error, "There is no service, or it does not give what is wanted.");
 create_exception!(cpuledger, RecordingError, Error, "A recording cannot be read.");
 
-/// What helps where there is no service.
-const REMEDY: &str = "start it with `systemctl start cpuledger`, or as root with `cpuledger serve`; CPULEDGER_SOCKET names another socket";
-
 /// The exception for a service that cannot be used.
 pub(crate) fn of_service(error: impl Display) -> PyErr {
-    ServiceError::new_err(format!("{error}; {REMEDY}"))
+    ServiceError::new_err(format!("{error}{REMEDY_OF_SERVICE}"))
 }
 
 /// The exception for a recording.

@@ -24,6 +24,9 @@ pub enum Error {
     Replay(String),
 }
 
+/// What helps where there is no service, as the end of a sentence.
+pub const REMEDY_OF_SERVICE: &str = "; start it with `systemctl start cpuledger`, or as root with `cpuledger serve`; CPULEDGER_SOCKET names another socket";
+
 /// What helps against this answer of procfs, as the end of a sentence.
 pub fn remedy_of_procfs(error: &io::Error) -> &'static str {
     match error.kind() {

@@ -32,5 +32,5 @@ pub mod service;
 pub mod stop;
 
 pub use client::{Client, Next};
-pub use error::Error;
+pub use error::{Error, REMEDY_OF_SERVICE};
 pub use measure::{Measured, Measurement};
