@@ -128,7 +128,9 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
     let busiest = interval.disks.as_ref().expect("it is kept").devices.iter();
     let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
     let of_times: u64 = disk.times.as_ref().expect("the ledger knows them").reads.iter().sum();
-    assert_eq!(of_times, disk.all.reads.count - disk.unattributed.reads.count);
+    // Of those that are no task's, it is known of some, such as reads ahead that the kernel finishes.
+    let of_tasks = disk.all.reads.count - disk.unattributed.reads.count;
+    assert!((of_tasks..=disk.all.reads.count).contains(&of_times), "{of_times}: {disk:?}");
     // It waits for each of them: the time of a request is about that for which it was blocked. Some of that is after the disk, until the kernel wakes it.
     let states = row.usage.states.expect("the ledger knows them");
     let (for_disks_ns, io_wait_ns) = (growth.disk_blocked_ns, states.io_wait_ns);

@@ -37,7 +37,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the time that is folded is not added atomically",
-        file: "ledger.bpf.c",
+        file: "slots.bpf.h",
         changes: &[(
             "__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));",
             "to[parity & 1] += __sync_lock_test_and_set(&from[parity & 1], 0);",
