@@ -12,10 +12,11 @@ import (
 
 func main() {
 	ctx := context.Background()
-	client, err := cpuledger.Connect(ctx, "")
+	client, err := cpuledger.Connect(ctx, "") // $CPULEDGER_SOCKET, or where the service listens
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer client.Close()
 	for interval, err := range client.Intervals(ctx, time.Second) {
 		if err != nil {
 			log.Fatal(err)
