@@ -57,7 +57,10 @@ static __noinline u32 take_number(u64 id)
 		u32 number = number_at(id, i);
 		struct cpuledger_wire_cgroup *cgroup = cgroup_at(number);
 
-		if (!cgroup || __sync_val_compare_and_swap(&cgroup->state, CPULEDGER_CLASS_FREE, CPULEDGER_CLASS_CLAIMED) != CPULEDGER_CLASS_FREE)
+		/* The exchange alone would take the line from all other CPUs, at each packet, where nothing is free. */
+		if (!cgroup || *(volatile u64 *)&cgroup->state != CPULEDGER_CLASS_FREE)
+			continue;
+		if (__sync_val_compare_and_swap(&cgroup->state, CPULEDGER_CLASS_FREE, CPULEDGER_CLASS_CLAIMED) != CPULEDGER_CLASS_FREE)
 			continue;
 		cgroup->cgroup_id = id;
 		__sync_lock_test_and_set(&cgroup->state, CPULEDGER_CLASS_USED);

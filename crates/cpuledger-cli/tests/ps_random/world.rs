@@ -22,7 +22,7 @@ until grep -q '^ready' threads.out; do sleep 0.05; done
 until grep -q '^ready' zoo.out || [ -s zoo.err ]; do sleep 0.05; done
 setsid sh -c 'sleep 1001 & sh -c "sleep 1002 & sleep 1003 & wait; :" & sleep 1004 & wait; :' </dev/null >tree.out 2>&1 &
 sh -c 'sleep 3000; :' 'C:\dir\new' 'größe' '\x1b' </dev/null >/dev/null 2>&1 &
-until [ "$(cat /proc/[0-9]*/comm | grep -c '^sleep$')" -ge 5 ]; do sleep 0.05; done
+until [ "$(cat /proc/[0-9]*/comm | grep -c '^sleep$')" -ge 7 ]; do sleep 0.05; done
 echo 20000 >/proc/sys/kernel/ns_last_pid
 sh run.sh <&3 3<&- &
 wait

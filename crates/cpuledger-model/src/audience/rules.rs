@@ -167,15 +167,16 @@ impl Audience {
         if self.hides() { shown.map_or(0, |shown| shown.len() as u64) } else { all }
     }
 
-    /// What accounts say of all tasks, and what is for tests, where others are not hidden; and no frame.
+    /// What accounts say of all tasks, and what is for tests, where others are not hidden; and no frame. The wire of a cgroup would tell what its tasks
+    /// send, which is withheld of each.
     fn of_accounts(&self, interval: &Interval) -> Interval {
         if self.hides() {
             return Interval::default();
         }
-        let Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, .. } = interval;
+        let Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, .. } = interval;
         let (waits, network, disk_totals, off_fault_ns) = (*waits, *network, *disk_totals, *off_fault_ns);
-        let (pairs, wire, disks) = (pairs.clone(), wire.clone(), disks.clone());
-        Interval { waits, pairs, network, wire, disk_totals, disks, off_fault_ns, ..Interval::default() }
+        let (pairs, disks) = (pairs.clone(), disks.clone());
+        Interval { waits, pairs, network, disk_totals, disks, off_fault_ns, ..Interval::default() }
     }
 
     /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.

@@ -93,7 +93,10 @@ fn books() -> Interval {
 }
 
 fn shown(strangers: Strangers) -> Interval {
-    let (interval, _) = viewer(strangers).restrict(&books(), &Circumstances::default());
+    let mut books = books();
+    books.wire = Some(Wire::of([WireCgroup::new(Some(1), WireUse::of([9; 4]))]));
+    let (interval, _) = viewer(strangers).restrict(&books, &Circumstances::default());
+    assert_eq!(interval.wire, None, "it would tell what the tasks of others send");
     assert_eq!(interval.imbalance_ns(), Some(0));
     let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!((sum, interval.attributed_ns), (60, 60), "no time is lost");

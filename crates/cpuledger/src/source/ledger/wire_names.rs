@@ -1,6 +1,6 @@
 //! Paths of cgroups, by their numbers in the unified hierarchy: the inodes of their directories.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::read_dir;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirEntryExt;
@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use cpuledger_model::wire::{MOST_WIRE_CGROUPS, Wire};
 
 /// Directories that are looked at in one walk, and those that walks take of an interval on average: where there are many cgroups, a new one gets its
-/// path some intervals later.
-const MOST_DIRECTORIES: u32 = 8_192;
-const DIRECTORIES_PER_INTERVAL: u32 = 64;
+/// path some intervals later. What lies behind so many directories, nearest to the root first, has no path.
+const MOST_DIRECTORIES: u32 = 2_048;
+const DIRECTORIES_PER_INTERVAL: u32 = 16;
+/// Intervals between two walks at least: one cgroup whose directory is gone would else be looked for in each.
+const LEAST_PAUSE: u32 = 4;
 
 /// Paths that are remembered.
 const MOST_KNOWN: usize = 4 * MOST_WIRE_CGROUPS;
@@ -44,25 +46,30 @@ impl WireNames {
         if self.known.len() > MOST_KNOWN {
             self.known.clear();
         }
-        let wanted: HashSet<u64> = wire.iter().filter_map(|cgroup| cgroup.id).collect();
         let Some(root) = root else { return };
         self.known.insert(1, b"/".to_vec());
-        let (mut directories, mut seen) = (vec![root.clone()], 0);
-        while let Some(directory) = directories.pop()
+        let unknown = |id: &u64| !self.known.contains_key(id);
+        let mut wanted: HashSet<u64> = wire.iter().filter_map(|cgroup| cgroup.id).filter(unknown).collect();
+        let (mut directories, mut seen) = (VecDeque::from([root.clone()]), 0);
+        // Those next to the root first, so that what one user makes far below hides none of the others'.
+        while let Some(directory) = directories.pop_front()
             && seen < MOST_DIRECTORIES
+            && !wanted.is_empty()
         {
             seen += 1;
             for entry in read_dir(&directory).into_iter().flatten().flatten() {
                 if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     continue;
                 }
-                if wanted.contains(&entry.ino()) {
+                if wanted.remove(&entry.ino()) {
                     self.known.insert(entry.ino(), below(&root, &entry.path()));
                 }
-                directories.push(entry.path());
+                if directories.len() < MOST_DIRECTORIES as usize {
+                    directories.push_back(entry.path());
+                }
             }
         }
-        self.pause = seen / DIRECTORIES_PER_INTERVAL;
+        self.pause = LEAST_PAUSE + seen / DIRECTORIES_PER_INTERVAL;
     }
 }
 
