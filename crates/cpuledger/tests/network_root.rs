@@ -357,7 +357,11 @@ fn what_is_not_kept_is_absent_root() {
         let own = books.own();
         assert_eq!(own.known.intersects(NETWORK.fields()), is_told);
         let network = books.interval.network;
-        assert!(!is_told || own.tcp_sent_bytes == 100, "{network:?}, {} hooks skipped; {own:?}", skipped_hooks());
+        assert!(
+            !is_told || own.tcp_sent_bytes == 100,
+            "{network:?}, {} hooks skipped; {own:?}",
+            skipped_hooks()
+        );
         is_told
     };
     assert!(!knows(&mut books), "nobody has asked");
