@@ -14,6 +14,7 @@
 #ifndef CPULEDGER_PAIRS_BPF_H
 #define CPULEDGER_PAIRS_BPF_H
 
+#include "numbers.bpf.h"
 #include "slots.bpf.h"
 
 #ifndef CPULEDGER_WANTS_PAIRS
@@ -93,7 +94,7 @@ __noinline u32 take_class(u64 id, u64 v1_cpu_id)
 		u32 number = class_number(id, v1_cpu_id, i);
 		struct cpuledger_class *class = class_record(number);
 
-		if (!class || __sync_val_compare_and_swap(&class->state, CPULEDGER_CLASS_FREE, CPULEDGER_CLASS_CLAIMED) != CPULEDGER_CLASS_FREE)
+		if (!class || !claim(&class->state))
 			continue;
 		class->cgroup_id = id;
 		class->cgroup_v1_cpu_id = v1_cpu_id;

@@ -9,7 +9,7 @@
  * A cgroup has a number, as in pairs.bpf.h: the first packet of one takes a number that is free, and the reader takes back those without packets
  * for a while. Where none is free, the number is OTHER. Counters never decrease and are never reset, so whatever becomes of a number, no byte is lost.
  */
-#include "compat.bpf.h"
+#include "numbers.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -57,10 +57,7 @@ static __noinline u32 take_number(u64 id)
 		u32 number = number_at(id, i);
 		struct cpuledger_wire_cgroup *cgroup = cgroup_at(number);
 
-		/* The exchange alone would take the line from all other CPUs, at each packet, where nothing is free. */
-		if (!cgroup || *(volatile u64 *)&cgroup->state != CPULEDGER_CLASS_FREE)
-			continue;
-		if (__sync_val_compare_and_swap(&cgroup->state, CPULEDGER_CLASS_FREE, CPULEDGER_CLASS_CLAIMED) != CPULEDGER_CLASS_FREE)
+		if (!cgroup || !claim(&cgroup->state))
 			continue;
 		cgroup->cgroup_id = id;
 		__sync_lock_test_and_set(&cgroup->state, CPULEDGER_CLASS_USED);
