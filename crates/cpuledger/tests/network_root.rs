@@ -5,14 +5,14 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use cpuledger::counters::Counters;
 use cpuledger::framing::{self, Circumstances};
 use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks_of_network};
 use cpuledger::{Account, Accounts, Boottime, FieldSet, Interval, Pid};
-use cpuledger_load::not_run;
+use cpuledger_load::{not_run, scene};
 use cpuledger_model::frame::Frame;
 use cpuledger_model::make;
 use libbpf_rs::query::ProgInfoIter;
@@ -24,13 +24,12 @@ const SENT_BY_CHILD: u64 = 1_234;
 
 /// Tests of this process count what the others do, so one runs at a time.
 fn alone() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
     let [of_tasks, _] = lacks_of_network();
     if let Some(error) = of_tasks {
         not_run(&error.to_string());
         return None;
     }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    Some(scene::alone())
 }
 
 struct Books {

@@ -7,14 +7,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cpuledger::framing::{self, Circumstances};
 use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks_of_network, tell_cgroups_apart, wire_root};
 use cpuledger::{Account, Accounts, Boottime, FieldSet, Interval};
-use cpuledger_load::not_run;
+use cpuledger_load::{not_run, scene};
 use cpuledger_model::frame::Frame;
 use cpuledger_model::make;
 use cpuledger_model::wire::WireUse;
@@ -33,13 +33,12 @@ const ETHERNET: u64 = 14;
 
 /// Tests of this process move it from cgroup to cgroup, so one runs at a time.
 fn alone() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
     let [_, of_wire] = lacks_of_network();
     if let Some(error) = of_wire {
         not_run(&error.to_string());
         return None;
     }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    Some(scene::alone())
 }
 
 /// A cgroup of a test. Sockets are of the cgroup in which they were made.

@@ -63,6 +63,31 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
     page_of(&interval, width)
 }
 
+/// A page of that width, of which nothing else was asked.
+fn plain(around: &Surroundings, width: usize) -> Page<'_> {
+    Page {
+        time_of_day: "12:00:01",
+        load: None,
+        around,
+        has_arguments: false,
+        width,
+        has_states: false,
+        has_parts: false,
+        groups: None,
+        pairs: None,
+        wire: None,
+        has_devices: false,
+        columns: &[],
+        named: None,
+    }
+}
+
+/// What a page has of an interval below its head, without rows.
+fn below_the_head(interval: &Interval, page: &Page<'_>) -> String {
+    let text = text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), page));
+    text.split_once("\n\n").expect("a head comes first").1.to_owned()
+}
+
 fn page_of(interval: &Interval, width: usize) -> String {
     let mut around = Surroundings::now();
     around.users.learn(0);
@@ -77,21 +102,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         named: None,
         beside: Beside::default(),
     };
-    let page = Page {
-        time_of_day: "12:00:01",
-        load: None,
-        around: &around,
-        has_arguments: false,
-        width,
-        has_states: false,
-        has_parts: false,
-        groups: None,
-        pairs: None,
-        wire: None,
-        has_devices: false,
-        columns: &[],
-        named: None,
-    };
+    let page = plain(&around, width);
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
 
@@ -100,24 +111,8 @@ fn who_made_whom_wait_is_a_table_with_both_sums() {
     let (pairs, named) = crate::pairs::tests::example();
     let page_of = |interval: &Interval, width| {
         let around = Surroundings::now();
-        let page = Page {
-            time_of_day: "12:00:01",
-            load: None,
-            around: &around,
-            has_arguments: false,
-            width,
-            has_states: false,
-            has_parts: false,
-            groups: None,
-            pairs: Some(Dimension::Unit),
-            wire: None,
-            has_devices: false,
-            columns: &[],
-            named: Some(&named),
-        };
-        let text =
-            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
-        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+        let page = Page { pairs: Some(Dimension::Unit), named: Some(&named), ..plain(&around, width) };
+        below_the_head(interval, &page)
     };
     let interval = make!(Interval { pairs: Some(pairs) });
     assert_eq!(
@@ -151,24 +146,8 @@ web.service made backup.service wait 5.0 ms
 fn what_each_disk_did_is_a_table() {
     let page_of = |interval: &Interval| {
         let around = Surroundings::now();
-        let page = Page {
-            time_of_day: "12:00:01",
-            load: None,
-            around: &around,
-            has_arguments: false,
-            width: 120,
-            has_states: false,
-            has_parts: false,
-            groups: None,
-            pairs: None,
-            wire: None,
-            has_devices: true,
-            columns: &[],
-            named: None,
-        };
-        let text =
-            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
-        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+        let page = Page { has_devices: true, ..plain(&around, 120) };
+        below_the_head(interval, &page)
     };
     let interval = crate::devices::tests::example();
     assert_eq!(
@@ -306,24 +285,8 @@ fn a_share_of_memory_is_a_dash_where_that_of_the_machine_is_not_known() {
 fn the_wire_of_each_unit_is_a_row() {
     let page_of = |interval: &Interval| {
         let around = Surroundings::now();
-        let page = Page {
-            time_of_day: "12:00:01",
-            load: None,
-            around: &around,
-            has_arguments: false,
-            width: 90,
-            has_states: false,
-            has_parts: false,
-            groups: None,
-            pairs: None,
-            wire: Some(Dimension::Unit),
-            has_devices: false,
-            columns: &[],
-            named: None,
-        };
-        let text =
-            text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), &page));
-        text.split_once("\n\n").expect("a head comes first").1.to_owned()
+        let page = Page { wire: Some(Dimension::Unit), ..plain(&around, 90) };
+        below_the_head(interval, &page)
     };
     let interval = crate::wire::tests::example();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
