@@ -1,12 +1,13 @@
 //! A live screen goes back beyond what it has seen: into the recording of the service, or the usual one. What it asks the service to keep depends
 //! on its view. Needs root, to become other users.
 
+mod intervals;
 mod replayed;
 mod service;
 mod tmux;
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cpuledger_load::scene::alone;
@@ -14,6 +15,7 @@ use cpuledger_load::{Cgroup, online_cpus};
 use cpuledger_service::client::Client;
 use jiff::Timestamp;
 
+use intervals::Killed;
 use replayed::{at, record};
 use service::{Service, TIMEOUT};
 use tmux::Terminal;
@@ -140,23 +142,11 @@ fn a_live_screen_goes_back_into_the_recording_of_the_service_root() {
     terminal.quit();
 }
 
-/// Wants one CPU all the time, from within a cgroup; ends when dropped.
-struct Spinner(Child);
-
-impl Spinner {
-    fn start(cgroup: &Cgroup, cpu: u32) -> Spinner {
-        let script = format!("echo $$ > {}/cgroup.procs; while :; do :; done", cgroup.path().display());
-        let mut command = Command::new("taskset");
-        command.args(["-c", &cpu.to_string(), "sh", "-c", &script]).stdin(Stdio::null());
-        Spinner(command.spawn().expect("util-linux is installed"))
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.0.kill().expect("it runs");
-        self.0.wait().expect("it is ours");
-    }
+/// Wants one CPU all the time, from within a cgroup.
+fn spin(cgroup: &Cgroup, cpu: u32) -> Killed {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu.to_string(), "sh", "-c", &cgroup.spin()]).stdin(Stdio::null());
+    Killed(command.spawn().expect("util-linux is installed"))
 }
 
 /// The view of blame asks for pairs beside it, gets what the user may have, and keeps nothing when another view is shown.
@@ -165,7 +155,7 @@ fn blame_has_pairs_where_the_service_grants_them_root() {
     let _alone = alone();
     let cpu = online_cpus().expect("sysfs").pop().expect("a CPU");
     let groups = [(); 2].map(|()| Cgroup::new("cpu").expect("a cgroup"));
-    let spinners = [Spinner::start(&groups[0], cpu), Spinner::start(&groups[1], cpu)];
+    let spinners = [spin(&groups[0], cpu), spin(&groups[1], cpu)];
     let service = Service::start("[ledger]\naccounts_of_readers = [\"blame\"]\n");
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
     let mut wait_for = |wanted: &[&str]| {

@@ -133,10 +133,8 @@ fn the_pod_waits_because_its_neighbour_spins_root() {
     let cpu = online_cpus().expect("sysfs").pop().expect("a CPU").to_string();
     let start = |name: &str, cgroup: &Cgroup| {
         let program = named(folder.path(), name, Path::new("/bin/sh"));
-        // It joins its cgroup before it spins.
-        let script = format!("echo $$ > {}/cgroup.procs; while :; do :; done", cgroup.path().display());
         let mut command = Command::new("taskset");
-        command.args(["-c", &cpu]).arg(program).args(["-c", &script]).stdin(Stdio::null());
+        command.args(["-c", &cpu]).arg(program).args(["-c", &cgroup.spin()]).stdin(Stdio::null());
         Killed(command.spawn().expect("util-linux is installed"))
     };
     let groups = [(); 2].map(|()| Cgroup::new("cpu").expect("a cgroup"));

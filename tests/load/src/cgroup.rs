@@ -52,6 +52,11 @@ impl Cgroup {
         &self.path
     }
 
+    /// The script of a shell that joins it, and then wants a CPU all the time.
+    pub fn spin(&self) -> String {
+        format!("echo $$ > {}/cgroup.procs; while :; do :; done", self.path.display())
+    }
+
     /// Whether it is of v1.
     pub fn is_v1(&self) -> bool {
         self.is_v1
