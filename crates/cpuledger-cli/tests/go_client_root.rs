@@ -1,5 +1,5 @@
-//! The client in Go: vet, its own tests under the race detector, which start a service, and its fuzz test for a while. Needs root and Go, so it runs
-//! with `CPULEDGER_TEST_CLIENTS=1`.
+//! The client in Go: vet, its own tests under the race detector, which start a service, and its fuzz test for a while; and the dashboard, as
+//! Grafana's library in Go reads it. Needs root and Go, so it runs with `CPULEDGER_TEST_CLIENTS=1`.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn hindrance() -> Option<&'static str> {
 }
 
 fn go(folder: &str, words: &[&str]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/go").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let status = Command::new("go")
         .args(words)
         .current_dir(folder)
@@ -37,8 +37,16 @@ fn the_client_in_go_passes_its_tests_root() {
         return not_run(reason);
     }
     let _alone = alone();
-    go("", &["vet", "./..."]);
-    go("bench", &["vet", "."]);
-    go("", &["test", "-race", "-count=1", "./..."]);
-    go("", &["test", "-run", "^$", "-fuzz", "FuzzDecode", "-fuzztime", FUZZED, "."]);
+    go("bindings/go", &["vet", "./..."]);
+    go("bindings/go/bench", &["vet", "."]);
+    go("bindings/go", &["test", "-race", "-count=1", "./..."]);
+    go("bindings/go", &["test", "-run", "^$", "-fuzz", "FuzzDecode", "-fuzztime", FUZZED, "."]);
+}
+
+#[test]
+fn the_dashboard_has_the_schema_of_grafana() {
+    match hindrance() {
+        Some(reason) => not_run(reason),
+        None => go("packaging/grafana/check", &["run", ".", "../cpuledger.json"]),
+    }
 }
