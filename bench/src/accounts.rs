@@ -41,7 +41,10 @@ const OF_BLAME: &[&str] = &["sched_wakeup", "sched_wakeup_new", "sched_migrate_t
 const OF_NETWORK: &[&str] = &["sock_send_length", "sock_recv_length"];
 const OF_DISK: &[&str] = &["block_io_start", "block_rq_issue", "block_rq_complete", "block_io_done"];
 
-/// What runs beside the work: a ledger, and programs that do nothing.
+/// Without what blame adds at a switch, in the ledger's program there.
+const LEAST_OF_BLAME: &[&str] = &["least_sched_wakeup", "least_sched_wakeup_new", "least_sched_migrate_task"];
+
+/// What runs beside the work: a ledger, and programs that do nothing or the least.
 struct Beside {
     name: &'static str,
     accounts: Accounts,
@@ -66,10 +69,11 @@ const fn calls(name: &'static str, nothing: &'static [&'static [&'static str]]) 
 }
 
 /// The first keeps no account. Pairs come with blame, and are compared with that.
-const BESIDES: [Beside; 10] = [
+const BESIDES: [Beside; 11] = [
     keeps("none", &[], 0),
     keeps("blame", &[Account::Blame], 0),
     calls("none, with empty programs on the hooks of blame", &[OF_BLAME]),
+    calls("none, with programs that do the least for blame", &[LEAST_OF_BLAME]),
     keeps("pairs, beside blame", &[Account::Blame, Account::Pairs], 1),
     keeps("network", &[Account::Network], 0),
     calls("none, with empty programs on the hooks of network", &[OF_NETWORK]),
