@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use cpuledger_load::{Cgroup, Storm, StormPlan, not_run, online_cpus};
 use cpuledger_model::frame::Frame;
-use cpuledger_service::client::{Client, Subscribe};
+use cpuledger_service::client::Client;
+use cpuledger_service::varlink::Subscribe;
 use intervals::Killed;
 use metrics::{Metrics, Samples, TIMEOUT};
 use rustix::process::{Pid, Signal, kill_process};
@@ -144,24 +145,28 @@ fn every_scrape_has_all_waits_of_pairs_root() {
         not_run("this kernel does not have what the account of pairs needs");
         return;
     }
-    let metrics = Metrics::start(&service.socket(), &["--by", "cgroup", "--by", "unit", "--series", "4"]);
+    let metrics = Metrics::start(&service.socket(), &["--by", "cgroup", "--by", "unit", "--series", "16"]);
     let (each, all) = ("cpuledger_wait_pair_seconds_total", "cpuledger_paired_wait_seconds_total");
     let first = wait_for(&metrics, |samples| samples.sum(all, "") > 0);
-    let mut before = first.clone();
-    for _ in 0..15 {
+    let (mut before, mut recent) = (first.clone(), first);
+    for scrape in 0..15 {
         std::thread::sleep(Duration::from_millis(250));
         let samples = metrics.scrape("waits");
+        // The service keeps the last intervals alone.
+        if scrape == 10 {
+            recent = samples.clone();
+        }
         samples.assert_follows(&before);
         for by in ["by=\"cgroup\"", "by=\"unit\""] {
             let shown_ns = samples.sum(each, by) + samples.sum("cpuledger_departed_wait_pair_seconds", by);
             assert_eq!(shown_ns, samples.sum(all, ""), "{by}: {samples:?}");
-            assert!(samples.of(each, by).count() <= 5, "{samples:?}");
+            assert!(samples.of(each, by).count() <= 17, "{samples:?}");
         }
         before = samples;
     }
     assert_eq!(before.sum("cpuledger_unbalanced_intervals_total", ""), 0);
-    let grown_ns = before.sum(all, "") - first.sum(all, "");
-    let intervals = count(&before, "cpuledger_intervals_total") - count(&first, "cpuledger_intervals_total");
+    let grown_ns = before.sum(all, "") - recent.sum(all, "");
+    let intervals = count(&before, "cpuledger_intervals_total") - count(&recent, "cpuledger_intervals_total");
     let waits = waits_of_frames(&service);
     let is_there = waits
         .windows(intervals as usize)
@@ -177,7 +182,7 @@ fn every_scrape_has_all_waits_of_pairs_root() {
         };
         let found = before.of(each, "by=\"cgroup\"").find(|(series, _)| is_meant(series));
         let (_, ns) = found.unwrap_or_else(|| panic!("{culprit} makes {victim} wait: {before:?}"));
-        assert!(ns > 500_000_000, "{ns} ns: {before:?}");
+        assert!(ns > 100_000_000, "{ns} ns: {before:?}");
     }
 }
 
