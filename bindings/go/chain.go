@@ -259,7 +259,7 @@ func (c *chain) takeApart(plain, dense []byte, mostWeight uint64) ([]linkSection
 		of := linkSection{id: section(h.byte())}
 		rows := h.number()
 		columns := h.byte()
-		if h.isShort || rows > mostRecords {
+		if h.isShort || rows > mostRows(of.id) {
 			return nil, shortLink()
 		}
 		of.rows = int(rows)

@@ -135,7 +135,7 @@ func (d *decoder) entry(number int) (entry, error) {
 	if fields > d.mostFields {
 		return of, damaged("section %d has more than %d fields", of.id, d.mostFields)
 	}
-	most := d.mostRecords
+	most := min(d.mostRecords, mostRows(of.id))
 	if of.id == texts {
 		most = mostBytes // bytes, not rows
 	}

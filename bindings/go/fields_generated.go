@@ -156,6 +156,8 @@ const (
 	FieldDiskWriteNs
 	// FieldDiskBlockedNs is disk_blocked_ns: The part of `io_wait_ns` for its own requests at disks; of a process, with its dead.
 	FieldDiskBlockedNs
+	// FieldSwapBlockedNs is swap_blocked_ns: The part of `disk_blocked_ns` for pages that were swapped out; likewise.
+	FieldSwapBlockedNs
 	// FieldGrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 	FieldGrownRuntimeNs
 	// FieldGrownUserNs is grown_user_ns: What `user_ns` grew by in the interval.
@@ -240,6 +242,8 @@ const (
 	FieldGrownDiskWriteNs
 	// FieldGrownDiskBlockedNs is grown_disk_blocked_ns: What `disk_blocked_ns` grew by in the interval.
 	FieldGrownDiskBlockedNs
+	// FieldGrownSwapBlockedNs is grown_swap_blocked_ns: What `swap_blocked_ns` grew by in the interval.
+	FieldGrownSwapBlockedNs
 	// FieldCPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
 	FieldCPUNs
 	// FieldSelfNs is self_ns: That of its living tasks.
@@ -400,7 +404,7 @@ const (
 	FieldCPU
 	// FieldPath is path: Path of the cgroup, its first 255 bytes.
 	FieldPath
-	// FieldPathRest is path_rest: What follows of a longer path, at most 255 bytes.
+	// FieldPathRest is path_rest: What follows of a longer path, at most 255 bytes; of more there are the first components, then `/...`.
 	FieldPathRest
 	// FieldHiddenCPUNs is hidden_cpu_ns: CPU time of processes that the kernel hides: it is in the rows of others, or idle.
 	FieldHiddenCPUNs
@@ -502,7 +506,7 @@ const (
 	FieldUnit
 )
 
-const fieldCount = 248
+const fieldCount = 250
 
 var fields = [fieldCount]fieldInfo{
 	{1, Signed, ruleLast, "tid", "Id of the task."},
@@ -581,6 +585,7 @@ var fields = [fieldCount]fieldInfo{
 	{348, Unsigned, ruleLast, "disk_written_bytes", "Bytes of these; likewise."},
 	{350, Unsigned, ruleLast, "disk_write_ns", "Time of these; likewise."},
 	{352, Unsigned, ruleLast, "disk_blocked_ns", "The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."},
+	{354, Unsigned, ruleLast, "swap_blocked_ns", "The part of `disk_blocked_ns` for pages that were swapped out; likewise."},
 	{233, Unsigned, ruleSum, "grown_runtime_ns", "What `runtime_ns` grew by in the interval."},
 	{234, Unsigned, ruleSum, "grown_user_ns", "What `user_ns` grew by in the interval."},
 	{235, Unsigned, ruleSum, "grown_system_ns", "What `system_ns` grew by in the interval."},
@@ -623,6 +628,7 @@ var fields = [fieldCount]fieldInfo{
 	{349, Unsigned, ruleSum, "grown_disk_written_bytes", "What `disk_written_bytes` grew by in the interval."},
 	{351, Unsigned, ruleSum, "grown_disk_write_ns", "What `disk_write_ns` grew by in the interval."},
 	{353, Unsigned, ruleSum, "grown_disk_blocked_ns", "What `disk_blocked_ns` grew by in the interval."},
+	{355, Unsigned, ruleSum, "grown_swap_blocked_ns", "What `swap_blocked_ns` grew by in the interval."},
 	{64, Unsigned, ruleSum, "cpu_ns", "CPU time in the interval: the sum of the three parts."},
 	{65, Unsigned, ruleSum, "self_ns", "That of its living tasks."},
 	{66, Unsigned, ruleSum, "exited_threads_ns", "That of its threads that died."},
@@ -703,7 +709,7 @@ var fields = [fieldCount]fieldInfo{
 	{142, Unsigned, ruleLesser, "blocked_without_row", "Blocked tasks of processes whose states are not known; of several intervals, the lesser."},
 	{141, Unsigned, ruleLast, "cpu", "Number of the CPU."},
 	{143, Text, ruleLast, "path", "Path of the cgroup, its first 255 bytes."},
-	{144, Text, ruleLast, "path_rest", "What follows of a longer path, at most 255 bytes."},
+	{144, Text, ruleLast, "path_rest", "What follows of a longer path, at most 255 bytes; of more there are the first components, then `/...`."},
 	{146, Unsigned, ruleSum, "hidden_cpu_ns", "CPU time of processes that the kernel hides: it is in the rows of others, or idle."},
 	{160, Unsigned, ruleSum, "sent_bytes", "Bytes that all sockets have sent, Unix sockets too."},
 	{161, Unsigned, ruleSum, "received_bytes", "Bytes that all sockets have received, likewise."},
@@ -1135,6 +1141,11 @@ func (row Row) DiskBlockedNs() Optional[uint64] {
 	return row.Unsigned(FieldDiskBlockedNs)
 }
 
+// SwapBlockedNs is swap_blocked_ns: The part of `disk_blocked_ns` for pages that were swapped out; likewise.
+func (row Row) SwapBlockedNs() Optional[uint64] {
+	return row.Unsigned(FieldSwapBlockedNs)
+}
+
 // GrownRuntimeNs is grown_runtime_ns: What `runtime_ns` grew by in the interval.
 func (row Row) GrownRuntimeNs() Optional[uint64] {
 	return row.Unsigned(FieldGrownRuntimeNs)
@@ -1343,6 +1354,11 @@ func (row Row) GrownDiskWriteNs() Optional[uint64] {
 // GrownDiskBlockedNs is grown_disk_blocked_ns: What `disk_blocked_ns` grew by in the interval.
 func (row Row) GrownDiskBlockedNs() Optional[uint64] {
 	return row.Unsigned(FieldGrownDiskBlockedNs)
+}
+
+// GrownSwapBlockedNs is grown_swap_blocked_ns: What `swap_blocked_ns` grew by in the interval.
+func (row Row) GrownSwapBlockedNs() Optional[uint64] {
+	return row.Unsigned(FieldGrownSwapBlockedNs)
 }
 
 // CPUNs is cpu_ns: CPU time in the interval: the sum of the three parts.
@@ -1745,7 +1761,7 @@ func (row Row) Path() Optional[string] {
 	return row.Text(FieldPath)
 }
 
-// PathRest is path_rest: What follows of a longer path, at most 255 bytes.
+// PathRest is path_rest: What follows of a longer path, at most 255 bytes; of more there are the first components, then `/...`.
 func (row Row) PathRest() Optional[string] {
 	return row.Text(FieldPathRest)
 }

@@ -9,6 +9,21 @@ const (
 	mostSum = 1 << 60
 )
 
+// mostRows is how many records a section may have: no writer tells more pairs, disks and cgroups on the wire apart.
+func mostRows(id section) uint64 {
+	switch id {
+	case sectionPairs:
+		// Each cgroup, the others and four causes, and each of the first and the others.
+		return (mostCgroups + 1 + 4) * (mostCgroups + 1)
+	case sectionDisks:
+		// Of each disk and of all others: what it did and the part in no row; and what ended for tasks without a row.
+		return 2*(mostDisks+1) + 1
+	case sectionWire:
+		return mostOnWire + 1
+	}
+	return mostRecords
+}
+
 // states are the figures of what a task did.
 var states = [...]Field{
 	FieldElapsedNs, FieldWaitingNs, FieldBlockedNs, FieldIOWaitNs, FieldSleepNs, FieldStoppedNs, FieldUnseenNs,

@@ -580,13 +580,14 @@ struct cpuledger_slot_disk {
 	u64 owner[2];						  /* as in cpuledger_slot_network */
 	u64 mark[2];						  /* number of the last interval that lists it; 0: none yet */
 	u64 blocked_until_ns;					  /* CLOCK_MONOTONIC: what it was blocked for before that is booked */
-	u64 reserved[3];
+	u64 swap_blocked_ns[2];					  /* the part of what it was blocked for that was swap-in, by parity */
+	u64 reserved;
 } __attribute__((aligned(64)));
 
 /* Which task a request is of. */
 struct cpuledger_disk_request {
 	u32 number;   /* of its slot; IDLE: it has none */
-	u32 unused;
+	u32 is_swap;  /* it reads a page that was swapped out */
 	u64 owner;    /* start of the task */
 	u64 start_ns; /* CLOCK_MONOTONIC; likewise */
 	u64 issue_ns; /* when the device got it; 0: not yet */
@@ -621,6 +622,7 @@ struct cpuledger_disk_control {
 	struct cpuledger_disk_use folded[2][CPULEDGER_DISK_KINDS]; /* of tasks whose slots others have got */
 	u64 lost[2];					    /* requests of queues without a device; likewise */
 	struct cpuledger_disk others[2];		    /* devices for which there was no room, as one; likewise */
+	u64 hides_swap;					    /* 1: this kernel does not say what a request is for, and there was one */
 };
 
 /* 8 tids with their slots, as tid << 32 | slot; 0: free. */
@@ -684,7 +686,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_disk_request, 32);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk_key, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_disk, 720);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_disk, 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 1664);
+CPULEDGER_ASSERT_SIZE(cpuledger_disk_control, 1672);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_blame, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_blame, 256);

@@ -40,6 +40,13 @@ typedef struct {
 struct mm_struct___bitmap {
 	mm_flags_t flags;
 };
+/* 6.18: page.flags became a struct. */
+typedef struct {
+	unsigned long f;
+} memdesc_flags_t;
+struct page___struct {
+	memdesc_flags_t flags;
+};
 /* Before 6.3, f122a08b197d: capabilities were two words. */
 struct kernel_cap_struct___words {
 	u32 cap[2];

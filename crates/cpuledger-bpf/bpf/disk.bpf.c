@@ -71,6 +71,37 @@ static __always_inline u32 kind_of(struct request *rq)
 	return operation & 1 ? CPULEDGER_DISK_WRITE : CPULEDGER_DISK_READ;
 }
 
+/* Whether this kernel has all that the next function looks at. */
+static __always_inline bool shows_swap(void)
+{
+	return bpf_core_enum_value_exists(enum pageflags, PG_uptodate) && bpf_core_enum_value_exists(enum pageflags, PG_swapcache) &&
+	       bpf_core_enum_value_exists(enum pageflags, PG_swapbacked) && bpf_core_field_exists(struct request, bio) &&
+	       bpf_core_field_exists(struct bio, bi_io_vec) && bpf_core_field_exists(struct bio_vec, bv_page) &&
+	       (bpf_core_field_exists(struct page___struct, flags.f) || bpf_core_field_exists(struct page, flags));
+}
+
+#define HAS_PAGE_FLAG(flags, name) ((flags) >> bpf_core_enum_value(enum pageflags, name) & 1)
+
+/*
+ * Whether a request reads a page that was swapped out. Such a page is in the swap cache, and has no content yet: that of a task which reads a file to
+ * where its memory was swapped has. The bit of the swap cache is another one's in pages without swap. A request for swap has one page, or one folio.
+ */
+static __always_inline bool reads_swap(struct request *rq)
+{
+	struct page___struct *newer;
+	struct page *page;
+	unsigned long flags;
+
+	if ((rq->cmd_flags & REQ_OP_MASK) != REQ_OP_READ || !rq->bio || !rq->bio->bi_io_vec)
+		return false;
+	page = rq->bio->bi_io_vec->bv_page;
+	if (!page)
+		return false;
+	newer = (void *)page;
+	flags = bpf_core_field_exists(newer->flags.f) ? newer->flags.f : page->flags;
+	return HAS_PAGE_FLAG(flags, PG_swapbacked) && HAS_PAGE_FLAG(flags, PG_swapcache) && !HAS_PAGE_FLAG(flags, PG_uptodate);
+}
+
 /* The record of the device of a request, for the interval of this parity; where there is no room, that of all others. */
 static __always_inline struct cpuledger_disk *disk_of(struct request *rq, u64 parity)
 {
@@ -130,6 +161,7 @@ static __noinline int take_over(struct cpuledger_slot_disk *of_slot, u64 owner, 
 	for (u32 i = 0; i < CPULEDGER_DISK_KINDS * sizeof(struct cpuledger_disk_use) / sizeof(u64); i++)
 		if (from[i])
 			__sync_fetch_and_add(&to[i], __sync_lock_test_and_set(&from[i], 0));
+	of_slot->swap_blocked_ns[parity & 1] = 0;
 	of_slot->owner[parity & 1] = owner;
 	return 0;
 }
@@ -181,6 +213,8 @@ static __always_inline struct cpuledger_disk *book(struct request *rq, const str
 	if (of_slot->owner[interval & 1] != of->owner)
 		take_over(of_slot, of->owner, interval & 1);
 	add(&of_slot->used[interval & 1][kind], use);
+	if (of->is_swap && use->blocked_ns)
+		__sync_fetch_and_add(&of_slot->swap_blocked_ns[interval & 1], use->blocked_ns);
 	list_once(of_slot, number, interval);
 	return disk;
 }
@@ -212,6 +246,10 @@ int BPF_PROG(on_io_start, struct request *rq)
 	request.number = slot_of_current(cpu, *(volatile u64 *)&cpu->run);
 	slot = slot_at(request.number);
 	request.owner = slot ? slot->start_time_ns : 0;
+	if (shows_swap())
+		request.is_swap = reads_swap(rq);
+	else
+		disk_control.hides_swap = 1;
 	bpf_map_update_elem(&requests, &address, &request, 0);
 	return 0;
 }

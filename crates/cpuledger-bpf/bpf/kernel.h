@@ -73,7 +73,10 @@ enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 enum task_dumpable { TASK_DUMPABLE_OWNER = 1 };
 
 /* include/linux/blk_types.h */
-enum { REQ_OP_MASK = 0xff, REQ_OP_DISCARD = 3 };
+enum { REQ_OP_MASK = 0xff, REQ_OP_READ = 0, REQ_OP_DISCARD = 3 };
+
+/* include/linux/page-flags.h: numbers of bits; the values differ by configuration, CO-RE knows them. */
+enum pageflags { PG_uptodate = 3, PG_swapcache = 10, PG_swapbacked = 17 };
 
 /* include/linux/blk-mq.h: numbers of bits; the values differ, CO-RE knows them. Before 6.12, 5f89154e8e9e, they were macros. */
 enum rqf_flags { __RQF_FLUSH_SEQ = 1, __RQF_IO_STAT = 2 };
@@ -428,7 +431,7 @@ struct bpf_iter__bpf_prog {
 	struct bpf_prog *prog;
 };
 
-/* include/linux/blkdev.h, include/linux/blk-mq.h */
+/* include/linux/blkdev.h, include/linux/blk-mq.h, include/linux/blk_types.h, include/linux/bvec.h, include/linux/mm_types.h */
 struct gendisk {
 	int major;
 	int first_minor;
@@ -437,8 +440,18 @@ struct request_queue {
 	struct gendisk *disk;
 };
 struct block_device;
+struct page {
+	unsigned long flags;
+};
+struct bio_vec {
+	struct page *bv_page;
+};
+struct bio {
+	struct bio_vec *bi_io_vec;
+};
 struct request {
 	struct request_queue *q;
+	struct bio *bio;
 	u32 cmd_flags;
 	u32 rq_flags;
 	struct block_device *part;

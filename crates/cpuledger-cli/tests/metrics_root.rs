@@ -1,5 +1,6 @@
 //! The books as metrics, beside a service and real work. Needs root.
 
+mod intervals;
 mod metrics;
 mod service;
 
@@ -11,7 +12,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cpuledger_load::{Storm, StormPlan};
+use cpuledger_load::{Cgroup, Storm, StormPlan, not_run, online_cpus};
+use cpuledger_model::frame::Frame;
+use cpuledger_service::client::Client;
+use cpuledger_service::varlink::Subscribe;
+use intervals::Killed;
 use metrics::{Metrics, Samples, TIMEOUT};
 use rustix::process::{Pid, Signal, kill_process};
 use service::Service;
@@ -108,6 +113,77 @@ fn every_scrape_balances_while_series_come_and_go_root() {
     let has_left = seen.iter().any(|series| !before.0.contains_key(series));
     assert_eq!(before.sum("cpuledger_departed_cpu_seconds", label) > 0, has_left, "{seen:?}");
     assert_eq!(before.sum("cpuledger_unbalanced_intervals_total", ""), 0);
+}
+
+/// For how long tasks waited by the pairs of each interval that the service still has.
+fn waits_of_frames(service: &Service) -> Vec<u64> {
+    let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
+    let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("root sees all");
+    reader.resume_at(1);
+    let (mut bytes, mut frame, mut waits) = (Vec::new(), Frame::new(), Vec::new());
+    while reader.copy(&mut bytes).expect("a frame").is_some() {
+        frame.decode_from(&bytes).expect("a frame");
+        waits.push(frame.pairs().sum_ns());
+    }
+    waits
+}
+
+/// Two that want one CPU: who made whom wait is there by cgroup, and all pairs are what the intervals say, to the nanosecond.
+#[test]
+fn every_scrape_has_all_waits_of_pairs_root() {
+    let cpu = online_cpus().expect("sysfs").pop().expect("a CPU").to_string();
+    let groups = [(); 2].map(|()| Cgroup::new("cpu").expect("a cgroup"));
+    let _running = groups.each_ref().map(|group| {
+        let mut command = Command::new("taskset");
+        Killed(
+            command.args(["-c", &cpu, "sh", "-c", &group.spin()]).spawn().expect("util-linux is installed"),
+        )
+    });
+    let service = Service::start("[ledger]\naccounts = [\"pairs\"]\n");
+    let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
+    if client.info().expect("it answers").accounts != ["pairs"] {
+        not_run("this kernel does not have what the account of pairs needs");
+        return;
+    }
+    let metrics = Metrics::start(&service.socket(), &["--by", "cgroup", "--by", "unit", "--series", "16"]);
+    let (each, all) = ("cpuledger_wait_pair_seconds_total", "cpuledger_paired_wait_seconds_total");
+    let first = wait_for(&metrics, |samples| samples.sum(all, "") > 0);
+    let (mut before, mut recent) = (first.clone(), first);
+    for scrape in 0..15 {
+        std::thread::sleep(Duration::from_millis(250));
+        let samples = metrics.scrape("waits");
+        // The service keeps the last intervals alone.
+        if scrape == 10 {
+            recent = samples.clone();
+        }
+        samples.assert_follows(&before);
+        for by in ["by=\"cgroup\"", "by=\"unit\""] {
+            let shown_ns = samples.sum(each, by) + samples.sum("cpuledger_departed_wait_pair_seconds", by);
+            assert_eq!(shown_ns, samples.sum(all, ""), "{by}: {samples:?}");
+            assert!(samples.of(each, by).count() <= 17, "{samples:?}");
+        }
+        before = samples;
+    }
+    assert_eq!(before.sum("cpuledger_unbalanced_intervals_total", ""), 0);
+    let grown_ns = before.sum(all, "") - recent.sum(all, "");
+    let intervals = count(&before, "cpuledger_intervals_total") - count(&recent, "cpuledger_intervals_total");
+    let waits = waits_of_frames(&service);
+    let is_there = waits
+        .windows(intervals as usize)
+        .any(|own| own.iter().map(|ns| u128::from(*ns)).sum::<u128>() == grown_ns);
+    assert!(is_there, "{grown_ns} ns of {intervals} intervals: {waits:?}");
+    // Either waits while the other runs.
+    let [one, other] = groups
+        .each_ref()
+        .map(|group| group.path().file_name().and_then(|name| name.to_str()).expect("a name").to_owned());
+    for (victim, culprit) in [(&one, &other), (&other, &one)] {
+        let is_meant = |series: &str| {
+            series.contains(&format!("{victim}\",caused_by=")) && series.contains(&format!("{culprit}\"}}"))
+        };
+        let found = before.of(each, "by=\"cgroup\"").find(|(series, _)| is_meant(series));
+        let (_, ns) = found.unwrap_or_else(|| panic!("{culprit} makes {victim} wait: {before:?}"));
+        assert!(ns > 100_000_000, "{ns} ns: {before:?}");
+    }
 }
 
 #[test]

@@ -121,8 +121,9 @@ impl Counters {
 }
 
 impl DiskUse {
-    /// Makes the fields of the account those of this. Discards have none.
-    pub fn store_into(&self, counters: &mut Counters) {
+    /// Makes the fields of the account those of this, and of the part of the time blocked that was swap-in, where that is known. Discards have none.
+    pub fn store_into(&self, swap_blocked_ns: Option<u64>, counters: &mut Counters) {
+        const SWAP: FieldSet = FieldSet::of(&[Field::SwapBlocked]);
         counters.disk_reads = self.reads.count;
         counters.disk_read_bytes = self.reads.bytes;
         counters.disk_read_ns = self.reads.ns;
@@ -130,7 +131,8 @@ impl DiskUse {
         counters.disk_written_bytes = self.writes.bytes;
         counters.disk_write_ns = self.writes.ns;
         counters.disk_blocked_ns = self.blocked_ns;
-        counters.known = counters.known.union(Account::Disk.fields());
+        counters.known = counters.known.union(Account::Disk.fields().without(SWAP));
+        swap_blocked_ns.into_iter().for_each(|ns| counters.set(Field::SwapBlocked, ns));
     }
 }
 
@@ -147,8 +149,11 @@ mod tests {
             DiskUse { reads: requests(1), writes: requests(2), discards: requests(4), blocked_ns: 5 };
         disk_use.add(&disk_use.clone());
         let mut counters = Counters::default();
-        disk_use.store_into(&mut counters);
+        disk_use.store_into(None, &mut counters);
+        assert_eq!(counters.value(Field::SwapBlocked), Value::Absent);
+        disk_use.store_into(Some(3), &mut counters);
         assert_eq!(counters.known, Account::Disk.fields());
+        assert_eq!(counters.swap_blocked_ns, 3);
         assert_eq!((counters.disk_reads, counters.disk_read_bytes, counters.disk_read_ns), (2, 20, 200));
         assert_eq!((counters.disk_writes, counters.disk_written_bytes, counters.disk_write_ns), (4, 40, 400));
         assert_eq!(counters.disk_blocked_ns, 10);

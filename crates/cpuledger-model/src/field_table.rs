@@ -149,6 +149,7 @@ macro_rules! field_table {
             #[cumulative] DiskWrittenBytes 348 DISK_WRITTEN_BYTES disk_written_bytes: u64, Bytes Disk Guarded "Bytes of these; likewise.";
             #[cumulative] DiskWriteNs 350 DISK_WRITE_NS disk_write_ns: u64, Nanoseconds Disk Guarded "Time of these; likewise.";
             #[cumulative] DiskBlocked 352 DISK_BLOCKED_NS disk_blocked_ns: u64, Nanoseconds Disk Guarded "The part of `io_wait_ns` for its own requests at disks; of a process, with its dead.";
+            #[cumulative] SwapBlocked 354 SWAP_BLOCKED_NS swap_blocked_ns: u64, Nanoseconds Disk Guarded "The part of `disk_blocked_ns` for pages that were swapped out; likewise.";
             CgroupId 33 CGROUP_ID cgroup_id: u64, None Cgroup Open "Cgroup in the unified hierarchy: inode number of its directory.";
             CgroupV1CpuId 34 CGROUP_V1_CPU_ID cgroup_v1_cpu_id: u64, None Cgroup Open "Cgroup in the hierarchy of the cpu controller.";
         }

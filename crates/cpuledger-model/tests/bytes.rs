@@ -347,6 +347,37 @@ fn what_would_cost_more_memory_than_it_has_bytes_is_refused() {
     assert!(decode(&overlapping).expect_err("they overlap").contains("overlap"));
 }
 
+/// What is made of these rows takes more memory than of others: there are no more than a writer tells apart.
+#[test]
+fn more_pairs_disks_and_cgroups_than_there_can_be_are_refused() {
+    let number = |number: u32| [number as u8 | 0x80, (number >> 7) as u8];
+    for (section, most) in [(Section::Pairs, 4_352), (Section::Disks, 515), (Section::Wire, 1_024)] {
+        let sentence = format!("section {} has more than {most} r", section.id());
+        for (rows, is_right) in [(most, true), (most + 1, false), (1 << 16, false)] {
+            let frame =
+                Layout::default().section(1, 1, &[Field::new(115, 0)]).section(section.id(), rows, &[]);
+            let read = Frame::decode(&frame.bytes());
+            let rest = Frame::new().decode_wanted_from(&frame.bytes(), &Wanted::all_but(section));
+            assert_eq!((read.is_ok(), rest.is_ok()), (is_right, is_right), "{rows} rows of {section:?}");
+            assert!(read.is_ok() || read.is_err_and(|error| error.to_string().starts_with(&sentence)));
+            let mut own = Frame::new();
+            own.table_mut(section).reset(rows as usize);
+            let written = own.encode(&mut Vec::new());
+            assert_eq!(written.is_ok(), is_right, "{rows} rows of {section:?}");
+            assert!(written.is_ok() || written.is_err_and(|error| error.to_string().starts_with(&sentence)));
+        }
+        // Two sections without columns, and no text.
+        for rows in [most, most + 1] {
+            let head = [&[2, 1, 1, 0, section.id() as u8][..], &number(rows), &[0, 0]].concat();
+            let plain = [&[head.len() as u8][..], &head].concat();
+            let read = ChainReader::new(&Wanted::ALL).read(&plain, &[], u64::MAX, &mut Frame::new());
+            // It does not say which rows these are.
+            let error = read.expect_err("it has no rows").to_string();
+            assert_eq!(error.starts_with(&sentence), rows > most, "{rows} rows of {section:?}: {error}");
+        }
+    }
+}
+
 #[test]
 fn what_is_not_that_of_a_frame_is_said() {
     let interval = [Field::new(115, 0)];

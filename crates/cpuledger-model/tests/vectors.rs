@@ -374,6 +374,9 @@ fn bad_sections() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("no-interval", Layout::default().section(3, 1, &[one(64)]).bytes()),
         ("two-intervals", Layout::default().section(1, 2, &[]).bytes()),
+        ("too-many-pairs", figures(11, 4_353, &[Field::new(184, 0)])),
+        ("too-many-disks", figures(12, 516, &[Field::new(164, 0)])),
+        ("too-many-on-the-wire", figures(13, 1_025, &[Field::new(197, 0)])),
         ("section-twice", minimal().section(3, 1, &[one(64)]).section(3, 1, &[one(65)]).bytes()),
         ("field-twice", figures(3, 1, &[one(64), one(64)])),
         ("fields-overlap", minimal().sized_section(3, 1, 8, &[one(64).at(0), one(65).at(0)]).bytes()),

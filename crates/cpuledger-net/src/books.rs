@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
-use cpuledger_report::{Accumulator, Amounts, Balance, Dimension, Instants};
+use cpuledger_report::{Accumulator, Amounts, Balance, Dimension, Instants, Name};
 use rustix::time::ClockId;
 
 use crate::compat::Compat;
 use crate::compat::procfs::Known;
 use crate::modes::{self, Modes};
 use crate::own::{clock_ns, realtime_ns};
+use crate::pairs::{self, Waited};
 use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
 use crate::series::Table;
@@ -80,6 +81,10 @@ pub struct Books {
     dimensions: Vec<Dimension>,
     wanted: Wanted,
     tables: Vec<Table>,
+    /// Who made whom wait, by the dimensions that a cgroup tells.
+    pairs: Vec<(Dimension, Table<Waited>)>,
+    /// All that is in each of these, in nanoseconds; `None`: no interval had an account of it.
+    pairs_ns: Option<u128>,
     /// Which figures an interval has told.
     is_known: [bool; Amounts::FIGURES],
     machine: Machine,
@@ -121,9 +126,14 @@ impl Books {
         let now_ns = realtime_ns();
         Books {
             dimensions: dimensions.to_vec(),
-            wanted: Accumulator::new(dimensions).wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
+            wanted: Accumulator::new(dimensions)
+                .wanted()
+                .and(&Wanted::of(&[Section::Pairs], &Frame::PAIR_COLUMNS))
+                .and(&Wanted::of(&[], &[Column::END_REALTIME_NS])),
             is_known: Figure::told(&Amounts::default()),
             tables: dimensions.iter().map(|_| Table::new(limit, now_ns)).collect(),
+            pairs: of_cgroup(dimensions).map(|by| (by, Table::new(limit, now_ns))).collect(),
+            pairs_ns: None,
             machine: Machine::default(),
             scrapers: Scrapers::default(),
             end_ns: None,
@@ -163,6 +173,8 @@ impl Books {
     pub fn renew(&mut self, limit: usize) {
         let when_ns = self.realtime_ns();
         self.tables.iter_mut().for_each(|table| *table = Table::new(limit, when_ns));
+        self.pairs.iter_mut().for_each(|(_, table)| *table = Table::new(limit, when_ns));
+        self.pairs_ns = None;
         self.is_known = Figure::told(&Amounts::default());
         self.machine = Machine::default();
         self.settled_intervals = None;
@@ -211,6 +223,7 @@ impl Books {
         let when = Instants { start_realtime_ns: realtime_ns, end_realtime_ns: realtime_ns };
         let mut interval = Accumulator::new(&self.dimensions);
         interval.add(frame, when);
+        self.add_pairs(frame, &interval);
         self.add_reports(&interval);
         if let Some(detail) = &mut self.detail {
             detail.modes.add_frame(frame);
@@ -228,6 +241,7 @@ impl Books {
         let created_ns = end_ns.saturating_sub(frame.length_ns().unwrap_or_default());
         self.created_ns = created_ns;
         self.tables.iter_mut().for_each(|table| table.begin_at(created_ns));
+        self.pairs.iter_mut().for_each(|(_, table)| table.begin_at(created_ns));
         self.compat.begin_at(created_ns);
     }
 
@@ -236,11 +250,23 @@ impl Books {
         self.end_realtime_ns.unwrap_or_else(realtime_ns)
     }
 
+    /// Adds who made whom wait, if the interval has it.
+    fn add_pairs(&mut self, frame: &Frame, interval: &Accumulator) {
+        if frame.figure(Column::KNOWS_PAIRS) != Some(1) {
+            return;
+        }
+        let all = frame.pairs();
+        *self.pairs_ns.get_or_insert(0) += u128::from(all.sum_ns());
+        self.pairs.iter_mut().for_each(|(by, table)| pairs::add(table, &all, interval, *by));
+    }
+
     /// Adds an interval to the series.
     fn add_reports(&mut self, interval: &Accumulator) {
         let mut balance = None;
         for (dimension, table) in self.dimensions.iter().zip(&mut self.tables) {
-            let report = interval.report(*dimension, usize::MAX);
+            let is_unit = *dimension == Dimension::Unit;
+            let named = |name: Name| if is_unit { name.unit() } else { name };
+            let report = interval.report_named(*dimension, usize::MAX, named);
             for row in &report.rows {
                 table.add(&row.name, &row.amounts);
             }
@@ -253,7 +279,8 @@ impl Books {
         }
         balance.iter().for_each(|balance| self.machine.add(balance));
         let all_are_attributed = self.tables.iter().all(|table| table.cpu_ns() == self.machine.attributed_ns);
-        if self.machine.imbalance_ns() != 0 || !all_are_attributed {
+        let all_are_paired = self.pairs.iter().all(|(_, table)| table.cpu_ns() == self.pairs_ns.unwrap_or(0));
+        if self.machine.imbalance_ns() != 0 || !all_are_attributed || !all_are_paired {
             self.machine.unbalanced += 1;
         }
     }
@@ -272,6 +299,10 @@ impl Books {
             table.age(passed);
             table.rank(created_ns, is_amid_round);
         }
+        for (_, table) in &mut self.pairs {
+            table.age(passed);
+            table.rank(created_ns, is_amid_round);
+        }
         self.compat.settle(passed, created_ns, is_amid_round);
         if let Some(detail) = &mut self.detail {
             detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
@@ -284,6 +315,11 @@ impl Books {
             return;
         }
         for table in &mut self.tables {
+            if table.seen_by_all() {
+                self.revision += 1;
+            }
+        }
+        for (_, table) in &mut self.pairs {
             if table.seen_by_all() {
                 self.revision += 1;
             }
@@ -309,6 +345,16 @@ impl Books {
     /// The dimensions and their series.
     pub fn tables(&self) -> impl Iterator<Item = (Dimension, &Table)> {
         self.dimensions.iter().copied().zip(&self.tables)
+    }
+
+    /// The dimensions that a cgroup tells, and who made whom wait by these.
+    pub fn pairs(&self) -> impl Iterator<Item = (Dimension, &Table<Waited>)> {
+        self.pairs.iter().map(|(by, table)| (*by, table))
+    }
+
+    /// How long all of them waited, in nanoseconds; `None`: no interval had an account of it.
+    pub fn pairs_ns(&self) -> Option<u128> {
+        self.pairs_ns
     }
 
     /// The time of all CPUs.
@@ -368,6 +414,11 @@ fn capacity_between(frame: &Frame, ns: u64) -> u128 {
         }
         None => u128::from(ns),
     }
+}
+
+/// Those of these that the cgroup of a task tells.
+fn of_cgroup(dimensions: &[Dimension]) -> impl Iterator<Item = Dimension> {
+    dimensions.iter().copied().filter(|by| Dimension::OF_CGROUP.contains(by))
 }
 
 /// The name of the service's process.

@@ -5,9 +5,10 @@ mod compat;
 use std::fmt::{self, Write as _};
 
 use crate::books::{Books, REASONS};
-use crate::families::{FAMILIES, Family, Kind, OfName};
+use crate::families::{FAMILIES, Family, Kind, OfName, OfPairs};
 use crate::labels::REST;
 use crate::own::Own;
+use crate::pairs::{self, Line};
 use crate::series::Table;
 use crate::totals::Sums;
 
@@ -130,6 +131,7 @@ impl Page {
                     self.sample(family, &labels, table.left_ns());
                 }
             }
+            Kind::Pairs(of) => self.of_pairs(family, of, books),
             Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
             Kind::Unattributed => {
                 for (reason, ns) in REASONS.into_iter().zip(books.machine().unattributed_ns) {
@@ -137,6 +139,26 @@ impl Page {
                 }
             }
             Kind::Own(_) | Kind::Server(_) | Kind::Group(_) | Kind::Container(_) => {}
+        }
+    }
+
+    fn of_pairs(&mut self, family: &Family, of: OfPairs, books: &Books) {
+        // What is not known is not 0.
+        let Some(all_ns) = books.pairs_ns() else { return };
+        if of == OfPairs::All {
+            return self.sample(family, "", all_ns);
+        }
+        for (dimension, table) in books.pairs() {
+            let by = dimension.name();
+            if of == OfPairs::Departed {
+                self.sample(family, &format!("{{by=\"{by}\"}}"), table.left_ns());
+                continue;
+            }
+            for Line { culprit, victim, ns, .. } in pairs::lines(table, false) {
+                let (culprit, victim) = (Escaped(&culprit), Escaped(&victim));
+                let labels = format!("{{by=\"{by}\",name=\"{victim}\",caused_by=\"{culprit}\"}}");
+                self.sample(family, &labels, ns);
+            }
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Kind {
     Series(Figure),
     /// Two figures by dimension, name and direction.
     Directions(&'static Directions, [Figure; 2]),
+    /// Who made whom wait for a CPU.
+    Pairs(OfPairs),
     /// A figure of the machine.
     Machine(fn(&Machine) -> u128),
     /// Unattributed time by reason.
@@ -69,6 +71,17 @@ impl OfName {
     ) -> OfName {
         OfName { figure, label: Some((label, values[0])), attribute: Some((attribute, values[1])) }
     }
+}
+
+/// Samples of who made whom wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OfPairs {
+    /// Time by dimension and both names.
+    Each,
+    /// Time by dimension of series that are not shown any more.
+    Departed,
+    /// All of it.
+    All,
 }
 
 /// What the two values of a label are called.
@@ -157,7 +170,7 @@ const fn gauge(name: &'static str, help: &'static str, kind: Kind) -> Family {
 }
 
 /// All families, in the order of the text.
-pub const FAMILIES: [Family; 27] = [
+pub const FAMILIES: [Family; 30] = [
     counter(
         "cpuledger_cpu_seconds",
         "CPU time by name. All samples of a dimension grow by as much as the attributed time.",
@@ -187,6 +200,21 @@ pub const FAMILIES: [Family; 27] = [
         "cpuledger_wait_suffered_seconds",
         "Time that tasks waited for a CPU, likewise.",
         Kind::Series(Of("wait_suffered_ns")),
+    ),
+    counter(
+        "cpuledger_wait_pair_seconds",
+        "Time that tasks of a name waited because of another one, or of a cause, while an account of pairs is kept.",
+        Kind::Pairs(OfPairs::Each),
+    ),
+    gauge(
+        "cpuledger_departed_wait_pair_seconds",
+        "The same of series that have left: with it, the samples above add up to the next.",
+        Kind::Pairs(OfPairs::Departed),
+    ),
+    counter(
+        "cpuledger_paired_wait_seconds",
+        "Time that tasks waited for a CPU in intervals with an account of pairs.",
+        Kind::Pairs(OfPairs::All),
     ),
     counter(
         "cpuledger_network_bytes",

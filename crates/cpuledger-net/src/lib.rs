@@ -24,6 +24,7 @@ mod mcp;
 mod modes;
 pub mod otlp;
 mod own;
+mod pairs;
 mod processes;
 mod push;
 mod read;

@@ -125,6 +125,13 @@ impl<T: Sums> Table<T> {
         self.series.iter()
     }
 
+    /// The totals of each name, and when its series began: those of series that are shown and, if wanted, of those that have left.
+    pub fn all(&self, with_retired: bool) -> impl Iterator<Item = (&Name, &T, u64)> {
+        let retired = self.retired.iter().filter(move |_| with_retired);
+        let retired = retired.map(|(name, own)| (name, &own.totals, own.created_ns));
+        self.series.iter().map(|(name, own)| (name, &own.totals, own.created_ns)).chain(retired)
+    }
+
     /// Series that have left, and are remembered.
     pub fn retired(&self) -> impl Iterator<Item = (String, &T, u64)> {
         self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created_ns))

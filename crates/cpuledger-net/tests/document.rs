@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cpuledger_net::families::{FAMILIES, Kind, OF_CADVISOR, OF_PROCESS_EXPORTER, OfContainer, OfGroup};
+use cpuledger_net::families::{
+    FAMILIES, Kind, OF_CADVISOR, OF_PROCESS_EXPORTER, OfContainer, OfGroup, OfPairs,
+};
 use cpuledger_net::otlp::delivery::Outbox;
 use cpuledger_net::otlp::queue::Queue;
 use cpuledger_net::otlp::snapshot::metric_name;
@@ -18,9 +20,10 @@ fn the_document_has_all_metrics() {
             Kind::Cpu => "`by`, `name`, `part`",
             Kind::Series(_) => "`by`, `name`",
             Kind::Directions(..) => "`by`, `name`, `direction`",
-            Kind::Departed => "`by`",
+            Kind::Pairs(OfPairs::Each) => "`by`, `name`, `caused_by`",
+            Kind::Departed | Kind::Pairs(OfPairs::Departed) => "`by`",
             Kind::Unattributed => "`reason`",
-            Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => "",
+            Kind::Pairs(OfPairs::All) | Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => "",
             Kind::Group(_) | Kind::Container(_) => panic!("{} is of another exporter", family.name),
         };
         let _ = writeln!(table, "| `{}{total}` | {labels} | {} |", family.name, family.help);
@@ -76,9 +79,12 @@ fn the_document_has_all_metrics_of_a_push() {
                 of_directions = format!("`cpuledger.DIMENSION`, `{}`", directions.attribute);
                 (Some(Dimension::Command), of_directions.as_str())
             }
-            Kind::Departed => (Some(Dimension::Command), ""),
+            Kind::Pairs(OfPairs::Each) => {
+                (Some(Dimension::Command), "`cpuledger.DIMENSION`, `cpuledger.caused_by`")
+            }
+            Kind::Departed | Kind::Pairs(OfPairs::Departed) => (Some(Dimension::Command), ""),
             Kind::Unattributed => (None, "`cpuledger.reason`"),
-            Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => (None, ""),
+            Kind::Pairs(OfPairs::All) | Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => (None, ""),
             Kind::Group(_) | Kind::Container(_) => panic!("{} is of another exporter", family.name),
         };
         let Some(name) = metric_name(family, by) else { continue };

@@ -315,6 +315,16 @@ impl Accumulator {
         }
     }
 
+    /// What a cgroup of the frame that was added last is called, by a dimension that a cgroup tells.
+    pub fn name_of_cgroup(&self, ids: CgroupIds, by: Dimension) -> Name {
+        match by {
+            // The path of its cgroup does not say it.
+            Dimension::Unit if self.has_units => Name::Unknown,
+            Dimension::Unit => name_of(&self.names, self.of_cgroup(ids, by)).unit(),
+            _ => name_of(&self.names, self.of_cgroup(ids, by)),
+        }
+    }
+
     fn put(&mut self, subject: &Subject, bucket: Option<u32>) {
         let names = &self.names;
         if !self.within.admits(|dimension| subject.key(dimension), |key| name_of(names, key)) {

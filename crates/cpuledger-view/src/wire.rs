@@ -79,11 +79,12 @@ pub fn rows(interval: &Interval, by: Dimension) -> Option<Vec<WireRow>> {
     Some(rows)
 }
 
-/// All of them, and what all tasks sent and received.
+/// All of them, and what went through all sockets: of tasks without a cgroup or a row, too.
 pub fn sum(interval: &Interval, rows: &[WireRow]) -> WireRow {
     let mut used = WireUse::default();
     rows.iter().for_each(|row| used.add(&row.used));
-    let payload = payload(interval).map(|of| of.into_values().fold([0; 2], add));
+    let sent_and_received = interval.network.sent_bytes.zip(interval.network.received_bytes);
+    let payload = sent_and_received.map(|(sent, received)| [sent, received]);
     WireRow { name: WireName::Named("TOTAL".to_owned()), used, payload }
 }
 
@@ -119,7 +120,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Two cgroups of a unit, one of another, one that is gone, and others; a task of the first.
+    /// Two cgroups of a unit, one of another, one that is gone, and others; a task of the first, one without a cgroup, and what is of no row.
     pub(crate) fn example() -> Interval {
         let cgroup = |id, path: &str, figures| {
             make!(WireCgroup { id, path: path.as_bytes().to_vec(), used: WireUse::of(figures) })
@@ -127,6 +128,8 @@ pub(crate) mod tests {
         let task = make!(Task { known: FieldSet::of(&[Field::CgroupId]), cgroup_id: 7 });
         let mut usage = make!(Usage {});
         usage.growth.network_sent_bytes = 12_000_000;
+        let mut homeless = make!(Usage {});
+        homeless.growth.network_sent_bytes = 400;
         let mut interval = make!(Interval {
             wire: Some(Wire::of([
                 cgroup(Some(7), "/system.slice/web.service/a", [12_300_000, 8_500, 800_000, 7_000]),
@@ -135,9 +138,10 @@ pub(crate) mod tests {
                 cgroup(Some(10), "", [128, 1, 0, 0]),
                 cgroup(None, "", [64, 1, 64, 1]),
             ])),
-            processes: vec![Row::new(task, usage)],
+            processes: vec![Row::new(task, usage), Row::new(make!(Task {}), homeless)],
         });
-        interval.network.sent_bytes = Some(12_000_000);
+        interval.network.sent_bytes = Some(12_000_500);
+        interval.network.received_bytes = Some(0);
         interval
     }
 
@@ -161,7 +165,7 @@ pub(crate) mod tests {
         for rows in [units, cgroups] {
             let all = sum(&interval, &rows);
             assert_eq!(all.used, interval.wire.as_ref().expect("it is kept").sum());
-            assert_eq!(all.payload, Some([12_000_000, 0]));
+            assert_eq!(all.payload, Some([12_000_500, 0]));
         }
         assert_eq!(rows(&Interval::default(), Dimension::Cgroup), None);
         let by_cgroup_alone = make!(Interval { wire: interval.wire.clone() });

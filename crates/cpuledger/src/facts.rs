@@ -78,6 +78,7 @@ pub fn of_walk() -> Vec<Fact> {
                 .ok()
                 .map(|text| lockdown::permits_reading(&text)),
         },
+        Fact { name: names::CAP_SYS_PTRACE, holds: has_sys_ptrace() },
     ]);
     facts
 }
@@ -103,9 +104,13 @@ pub fn of_netlink(reports: Option<bool>, delays: Option<bool>) -> Vec<Fact> {
     ]
 }
 
+fn has_sys_ptrace() -> Option<bool> {
+    capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE))
+}
+
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.
 pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
-    let sees_all = capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
+    let sees_all = has_sys_ptrace();
     let hiding = procfs_hiding();
     let groups = rustix::process::getgroups().unwrap_or_default();
     let is_member =

@@ -444,14 +444,15 @@ fn attempt(
 /// The rules: what facts and attempt mean.
 fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<String, Refusal>) -> SourceReport {
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
-    let explanation = explanations(kind).find(|rule| fails(rule.fact));
+    let explanation =
+        |is_needed| explanations(kind).find(|rule| rule.is_needed == is_needed && fails(rule.fact));
     let (sees, misses) = sight(kind, fails);
     let (usable, reason, remedy, log) = match attempt {
         Ok(sentence) => {
-            let remedy = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.remedy.to_owned());
+            let remedy = explanation(false).map(|rule| rule.remedy.to_owned());
             (true, sentence, remedy, Vec::new())
         }
-        Err(Refusal { sentence, log }) => match explanation.filter(|rule| rule.is_needed) {
+        Err(Refusal { sentence, log }) => match explanation(true) {
             Some(rule) => (false, rule.reason.to_owned(), Some(rule.remedy.to_owned()), log),
             None => (false, sentence, None, log),
         },
@@ -597,6 +598,13 @@ mod tests {
         let report =
             judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(success(&ATTEMPT)));
         assert!(report.remedy.is_none() && report.misses.contains("block I/O of other users"));
+        // What accounts have of others is hidden, too.
+        let missing = [names::CAP_SYS_PTRACE, names::BPF_ATOMICS].map(|name| fact(name, Some(false)));
+        let report = judge(SourceKind::Ledger, missing[..1].to_vec(), Ok(success(&ATTEMPT)));
+        assert!(report.usable);
+        assert!(report.remedy.is_some_and(|remedy| remedy.contains("cap_sys_ptrace=ep")));
+        let report = judge(SourceKind::Ledger, missing.to_vec(), Err(refusal()));
+        assert!(!report.usable && report.reason.contains("atomics"), "{report:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::counters::Counters;
 use cpuledger::source::ledger::{Ledger, Options, Wanted, lacks, tell_devices_apart};
-use cpuledger::{Account, Accounts, FieldSet, Interval, Pid};
-use cpuledger_load::{LoopDevice, not_run};
+use cpuledger::{Account, Accounts, Field, FieldSet, Interval, Pid};
+use cpuledger_load::{Cgroup, LoopDevice, not_run};
 use cpuledger_model::disk::DiskUse;
 use cpuledger_model::make;
 
@@ -357,4 +357,93 @@ fn io_uring_is_booked_to_the_process_root() {
         let read: u64 = dead.iter().filter_map(|dead| dead.booked.disk_read_bytes).sum();
         assert_eq!(read, bytes, "{way}: {dead:?}");
     }
+}
+
+/// Swap of a test's own. It is turned off when dropped.
+struct Swap(LoopDevice);
+
+impl Swap {
+    /// Turns it on, of so many bytes. Otherwise why it cannot be.
+    fn of_size(file: &Path, bytes: usize) -> Result<Swap, String> {
+        if !Path::new("/proc/swaps").exists() {
+            return Err("this kernel has no swap (CONFIG_SWAP)".to_owned());
+        }
+        let device = LoopDevice::of_size(file, bytes).map_err(|error| error.to_string())?;
+        run("mkswap", device.path())?;
+        run("swapon", device.path())?;
+        Ok(Swap(device))
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        if let Err(error) = run("swapoff", self.0.path()) {
+            eprintln!("{} is still swap: {error}", self.0.path());
+        }
+    }
+}
+
+fn run(program: &str, argument: &str) -> Result<(), String> {
+    let output =
+        Command::new(program).arg(argument).output().map_err(|error| format!("{program}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", said.trim())) }
+}
+
+/// A process that is killed when dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `dd` fills a buffer that is twice its memory, again and again: it waits for swapped pages. Those of zeros alone would not be written. This process reads a disk, and has none.
+#[test]
+fn time_for_swapped_pages_is_told_apart_root() {
+    let _alone = alone();
+    let Some((file, folder)) = file_on_disk() else {
+        return not_run("no file system here is on a disk and takes O_DIRECT");
+    };
+    // It goes when nothing is in it any more.
+    let swap = match Swap::of_size(&folder.path().join("swap"), 96 << 20) {
+        Ok(swap) => swap,
+        Err(error) => return not_run(&error),
+    };
+    let group = match Cgroup::new("memory") {
+        Ok(group) => group,
+        Err(error) => return not_run(&error.to_string()),
+    };
+    group.limit_memory(16 << 20).expect("it is above what it has");
+    let Some((mut ledger, mut interval)) = books() else { return };
+    let script = format!(
+        "echo $$ > {}/cgroup.procs; exec dd if=/dev/urandom of=/dev/null bs=32M count=1000000",
+        group.path().display()
+    );
+    let dd = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
+    let dd = Killed(dd);
+    let pids = [dd.0.id(), std::process::id()].map(|pid| Pid(pid.cast_signed()));
+    // The first buffer is filled without anything to read.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    close(&mut ledger, &mut interval);
+    let mut block = Aligned([0; BLOCK]);
+    for round in 0..10 * BLOCKS {
+        file.read_exact_at(&mut block.0, round % BLOCKS * BLOCK as u64).expect("it is there");
+    }
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    close(&mut ledger, &mut interval);
+    let [of_swap, of_files] = pids.map(|pid| {
+        let row = interval.processes.iter().find(|row| row.task.pid == pid).expect("it has run");
+        assert!(row.usage.growth.known.contains(Field::SwapBlocked), "{:?}", row.usage.growth);
+        row.usage.growth
+    });
+    let disk_ns = of_swap.disk_blocked_ns;
+    // Pages that it writes to make room come back meanwhile, and are not for it.
+    assert!(of_swap.swap_blocked_ns > disk_ns / 10 && of_swap.swap_blocked_ns <= disk_ns, "{of_swap:?}");
+    assert!(disk_ns > 0 && of_swap.major_faults > 0, "{of_swap:?}");
+    assert!(of_files.disk_blocked_ns > 0 && of_files.swap_blocked_ns == 0, "{of_files:?}");
+    println!("dd: {} of {disk_ns} ns blocked for the disk were for swapped pages", of_swap.swap_blocked_ns);
+    drop((dd, group, swap));
 }

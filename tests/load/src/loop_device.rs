@@ -18,7 +18,15 @@ impl LoopDevice {
     /// # Errors
     /// [`Error::GaveUp`] where the machine has none left, or no losetup; [`Error::System`] where there is no room.
     pub fn new(file: &Path) -> Result<LoopDevice, Error> {
-        fs::write(file, vec![1; 1 << 20]).map_err(Error::system("write the file of a loop device"))?;
+        LoopDevice::of_size(file, 1 << 20)
+    }
+
+    /// Makes one of so many bytes. The file must not be there.
+    ///
+    /// # Errors
+    /// As [`LoopDevice::new`].
+    pub fn of_size(file: &Path, bytes: usize) -> Result<LoopDevice, Error> {
+        fs::write(file, vec![1; bytes]).map_err(Error::system("write the file of a loop device"))?;
         let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output();
         let output = output.map_err(|error| Error::GaveUp(format!("losetup: {error}")))?;
         if !output.status.success() {

@@ -480,6 +480,9 @@ class ProcessRow(Row):
     def disk_blocked_ns(self) -> int | None:
         """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
     @property
+    def swap_blocked_ns(self) -> int | None:
+        """The part of `disk_blocked_ns` for pages that were swapped out; likewise."""
+    @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
     @property
@@ -718,6 +721,9 @@ class TaskRow(Row):
     @property
     def disk_blocked_ns(self) -> int | None:
         """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
+    @property
+    def swap_blocked_ns(self) -> int | None:
+        """The part of `disk_blocked_ns` for pages that were swapped out; likewise."""
     @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""
@@ -1138,6 +1144,9 @@ class ListedRow(Row):
     @property
     def disk_blocked_ns(self) -> int | None:
         """The part of `io_wait_ns` for its own requests at disks; of a process, with its dead."""
+    @property
+    def swap_blocked_ns(self) -> int | None:
+        """The part of `disk_blocked_ns` for pages that were swapped out; likewise."""
     @property
     def cgroup_id(self) -> int | None:
         """Cgroup in the unified hierarchy: inode number of its directory."""

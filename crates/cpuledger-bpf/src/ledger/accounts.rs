@@ -3,7 +3,7 @@
 
 use cpuledger_model::accounts::{Account, Accounts};
 use cpuledger_model::buffer::empty;
-use cpuledger_model::field::FieldSet;
+use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::traffic::NetworkTotals;
 
 use crate::abi;
@@ -70,6 +70,9 @@ impl Books {
             let told = disks.take_devices(interval)?;
             if disks.is_whole(interval) {
                 booked.know(Account::Disk);
+                if !disks.shows_swap() {
+                    booked.known = booked.known.without(FieldSet::of(&[Field::SwapBlocked]));
+                }
                 booked.disks = Some(told);
             }
         }
@@ -106,7 +109,7 @@ impl Books {
                 taken.used.store_into(&mut counters);
                 has_any = true;
             } else {
-                booked.lose(&taken.used);
+                booked.lose(&taken.used.all);
             }
         }
         if let Some(place) = place.filter(|_| has_any) {
@@ -124,7 +127,7 @@ impl Books {
             };
             let slot = slot(number);
             if slot.tid == 0 || slot.exit_interval != 0 || slot.start_time_ns != taken.owner_ns {
-                booked.lose(&taken.used);
+                booked.lose(&taken.used.all);
                 continue;
             }
             let mut counters = booked.nothing();

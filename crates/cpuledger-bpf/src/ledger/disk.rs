@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::pod_read_unaligned;
 use cpuledger_model::accounts::Account;
+use cpuledger_model::counters::Counters;
 use cpuledger_model::disk::{BUCKETS, Disk, DiskTimes, DiskUse, Disks, Requests};
 use cpuledger_model::make;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -22,6 +23,20 @@ use super::shared::{Shared, take_word};
 
 /// The compiled `bpf/disk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/disk.bpf.o"));
+
+/// What disks did for a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TaskDisks {
+    pub(super) all: DiskUse,
+    /// The part of its time blocked for it that was swap-in; `None`: the kernel does not say it.
+    pub(super) swap_blocked_ns: Option<u64>,
+}
+
+impl TaskDisks {
+    pub(super) fn store_into(&self, counters: &mut Counters) {
+        self.all.store_into(self.swap_blocked_ns, counters);
+    }
+}
 
 /// In this order: what begins is known when it ends.
 const HOOKS: [&str; 4] = ["on_io_done", "on_complete", "on_issue", "on_io_start"];
@@ -118,16 +133,25 @@ impl DiskBook {
     }
 
     /// Reads what was booked to a slot in an interval that lists it, and zeroes it. `None`: nothing.
-    pub(super) fn take(&self, number: u32, interval: u64) -> Option<Taken<DiskUse>> {
+    pub(super) fn take(&self, number: u32, interval: u64) -> Option<Taken<TaskDisks>> {
         let parity = (interval & 1) as usize;
         let word = |offset| self.slots.word(number, offset + 8 * parity).load(Ordering::Relaxed);
         if word(offset_of!(abi::cpuledger_slot_disk, mark)) != interval {
             return None;
         }
         let offset = offset_of!(abi::cpuledger_slot_disk, used) + USES_BYTES * parity;
-        let used = take(&self.slots, number, offset);
+        let all = take(&self.slots, number, offset);
+        let swap = offset_of!(abi::cpuledger_slot_disk, swap_blocked_ns) + 8 * parity;
+        let swap_blocked_ns = Some(take_word(self.slots.word(number, swap))).filter(|_| self.shows_swap());
         let owner_ns = word(offset_of!(abi::cpuledger_slot_disk, owner));
-        (used != DiskUse::default()).then_some(Taken { used, owner_ns })
+        let used = TaskDisks { all, swap_blocked_ns };
+        (all != DiskUse::default()).then_some(Taken { used, owner_ns })
+    }
+
+    /// Whether the kernel says which requests are for swap, as far as there were any.
+    pub(super) fn shows_swap(&self) -> bool {
+        let hides = self.control.word(0, offset_of!(abi::cpuledger_disk_control, hides_swap));
+        hides.load(Ordering::Relaxed) == 0
     }
 
     /// Empties the list of an interval.

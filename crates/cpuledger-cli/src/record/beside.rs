@@ -97,13 +97,20 @@ pub fn tell_watched(frame: &mut Frame) {
     framing::write_cgroups(frame, &cgroups);
 }
 
-/// The cgroups of processes, living or dead, in the order of their numbers.
+/// The cgroups of processes, living or dead, and of those that made another wait, in the order of their numbers.
 fn cgroups_of(frame: &Frame) -> Vec<CgroupIds> {
     let mut all: Vec<CgroupIds> = Vec::new();
     for section in [Section::Processes, Section::Exited] {
         let table = frame.table(section);
         let (unified, of_cpu) = (table.cells(Column::CGROUP_ID), table.cells(Column::CGROUP_V1_CPU_ID));
         all.extend((0..table.len()).map(|row| (unified.get(row), of_cpu.get(row))));
+    }
+    let pairs = frame.table(Section::Pairs);
+    for columns in
+        [[Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID], [Column::BY_CGROUP_ID, Column::BY_CGROUP_V1_CPU_ID]]
+    {
+        let [unified, of_cpu] = columns.map(|column| pairs.cells(column));
+        all.extend((0..pairs.len()).map(|row| (unified.get(row), of_cpu.get(row))));
     }
     all.sort_unstable();
     all.dedup();

@@ -3,9 +3,9 @@
 //! Sums over rows are less than 2^60. So sixteen of them fit into 64 bits: the states of a task, the parts of the capacity.
 
 use crate::frame::column::{Column, Kind, Rule, STATES};
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::sections::{Frame, Section};
-use crate::frame::table::{ABSENT, Values};
+use crate::frame::table::{ABSENT, Table, Values};
 
 /// A figure is less: CLOCK_REALTIME until the year 2116.
 const MOST: u64 = 1 << 62;
@@ -62,6 +62,16 @@ impl Frame {
         }
         Ok(())
     }
+}
+
+/// Checks that a section may have as many rows.
+pub(crate) fn check_rows(section: Section, table: &Table) -> Result<(), Error> {
+    let most = section.most_records();
+    if table.len() <= most as usize {
+        return Ok(());
+    }
+    let sentence = format_args!("section {} has more than {most} rows", section.id());
+    Err(Error::of_with(ErrorKind::TooLarge, sentence))
 }
 
 /// Whether that holds of these values, one by one.

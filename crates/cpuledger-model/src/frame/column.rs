@@ -234,7 +234,7 @@ macro_rules! with_figures {
         142 BLOCKED_WITHOUT_ROW "blocked_without_row" Unsigned Both "Blocked tasks of processes whose states are not known; of several intervals, the lesser.";
         141 CPU "cpu" Unsigned Last "Number of the CPU.";
         143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
-        144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";
+        144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes; of more there are the first components, then `/...`.";
         146 HIDDEN_CPU_NS "hidden_cpu_ns" Unsigned Sum "CPU time of processes that the kernel hides: it is in the rows of others, or idle.";
         160 SENT_BYTES "sent_bytes" Unsigned Sum "Bytes that all sockets have sent, Unix sockets too.";
         161 RECEIVED_BYTES "received_bytes" Unsigned Sum "Bytes that all sockets have received, likewise.";

@@ -283,7 +283,8 @@ fn read_entry<'a>(bytes: &'a [u8], entry: &[u8], header: &Header) -> Result<Entr
     }
     let count = get_u32(entry, section::RECORDS);
     // The texts are bytes, not rows.
-    let most_records = if id == TEXTS { MOST_BYTES } else { header.most_records };
+    let own = Section::by_id(id).map_or(MOST_RECORDS, Section::most_records);
+    let most_records = if id == TEXTS { MOST_BYTES } else { header.most_records.min(own) };
     if count > most_records {
         return Err(Error::with(format_args!("section {id} has more than {most_records} records")));
     }

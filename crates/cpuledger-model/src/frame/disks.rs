@@ -1,6 +1,6 @@
 //! What each disk did, as rows of a table. What disks did is in the columns that the interval has for the sum of all.
 
-use crate::disk::{Disk, DiskUse, Disks, Requests};
+use crate::disk::{Disk, DiskUse, Disks, MOST_DISKS, Requests};
 use crate::frame::column::Column;
 use crate::frame::layout::MOST_TEXT_BYTES;
 use crate::frame::names::Names;
@@ -9,6 +9,9 @@ use crate::frame::table::Table;
 /// A row is of all that a disk did, or of one of these parts of it; their numbers never change.
 const UNATTRIBUTED: u64 = 1;
 const FORGOTTEN: u64 = 2;
+
+/// Of each disk and of all others: what it did and the part in no row; and what ended for tasks without a row.
+pub(crate) const MOST_ROWS: usize = 2 * (MOST_DISKS + 1) + 1;
 
 /// Requests, bytes and times of each kind.
 const USED: [[Column; 3]; 3] = [
@@ -114,7 +117,6 @@ pub(crate) fn read(table: &Table, names: &Names) -> Disks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::MOST_DISKS;
     use crate::frame::{Frame, Section};
 
     fn requests(count: u64) -> Requests {

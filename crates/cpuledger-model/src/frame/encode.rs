@@ -1,5 +1,6 @@
 //! From a frame to bytes.
 
+use crate::frame::bounds::check_rows;
 use crate::frame::column::{Column, Kind};
 use crate::frame::error::{Error, ErrorKind};
 use crate::frame::layout::{
@@ -43,7 +44,7 @@ impl Frame {
     /// Writes it in the place of what is in `bytes`, whose memory is reused.
     ///
     /// # Errors
-    /// When it has more rows than [`MOST_RECORDS`], or is longer than [`MOST_BYTES`].
+    /// When a section has more rows than it may, or the frame is longer than [`MOST_BYTES`].
     pub fn encode(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let sections = Section::ALL.into_iter().filter(|section| !self.table(*section).is_empty());
         let has_texts = self.names.len() > 0;
@@ -53,6 +54,7 @@ impl Frame {
         let mut scratch = Scratch::default();
         let mut entry = header::BYTES;
         for section in sections {
+            check_rows(section, self.table(section))?;
             let owners = if section == Section::Tasks { Owners::of(self) } else { None };
             write_section(bytes, entry, section.id(), self.table(section), owners.as_ref(), &mut scratch)?;
             entry += section::BYTES;
@@ -96,12 +98,6 @@ fn write_section(
     owners: Option<&Owners<'_>>,
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
-    if table.len() > MOST_RECORDS as usize {
-        return Err(Error::of_with(
-            ErrorKind::TooLarge,
-            format_args!("section {id} has more than {MOST_RECORDS} rows"),
-        ));
-    }
     let Scratch { packed, differences } = scratch;
     let record_bytes = pack_all(table, owners, packed).max(LEAST_RECORD_BYTES);
     let fields_offset = align(bytes);

@@ -48,5 +48,6 @@ pub use column::{Column, Kind, Rule};
 pub use decode::Wanted;
 pub use error::{Error, ErrorKind};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};
+pub(crate) use names::path_of_two_texts;
 pub use sections::{Frame, Section};
 pub use table::{Cells, EachNumber, NewColumn, Numbers, SignedCells, Table};

@@ -1,8 +1,25 @@
 //! Texts of a frame, each kept once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::frame::layout::MOST_TEXT_BYTES;
 use crate::frame::trim::trim;
+
+/// The longest path: two texts.
+const MOST_PATH_BYTES: usize = 2 * MOST_TEXT_BYTES as usize;
+
+/// What a longer one ends in.
+const CUT: &[u8] = b"/...";
+
+/// A path as two texts have it. Of one that is longer these are the first components, where slice and unit are. `None`: the first is too long.
+pub(crate) fn path_of_two_texts(path: &[u8]) -> Option<Cow<'_, [u8]>> {
+    if path.len() <= MOST_PATH_BYTES {
+        return Some(Cow::Borrowed(path));
+    }
+    let end = path[..=MOST_PATH_BYTES - CUT.len()].iter().rposition(|byte| *byte == b'/')?;
+    (end > 0).then(|| Cow::Owned([&path[..end], CUT].concat()))
+}
 
 /// Texts by their numbers.
 #[derive(Debug, Clone, Default)]

@@ -7,6 +7,17 @@ use crate::pairs::{Party, WaitPair, WaitPairs};
 /// Parties that are no tasks; their numbers, from 1 on, never change.
 const CAUSES: [Party; 4] = [Party::Idle, Party::Quota, Party::Interrupts, Party::Stolen];
 
+/// Their columns, and that of the interval that says whether they are known.
+pub(crate) const COLUMNS: [Column; 7] = [
+    Column::KNOWS_PAIRS,
+    Column::CAUSE,
+    Column::BY_CGROUP_ID,
+    Column::BY_CGROUP_V1_CPU_ID,
+    Column::CGROUP_ID,
+    Column::CGROUP_V1_CPU_ID,
+    Column::PAIR_WAITED_NS,
+];
+
 /// Puts them in the place of all rows.
 pub(crate) fn write(table: &mut Table, pairs: &WaitPairs) {
     table.reset(pairs.iter().len());

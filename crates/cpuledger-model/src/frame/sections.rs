@@ -5,12 +5,13 @@ use std::fmt;
 use crate::disk::Disks;
 use crate::frame::column::{Column, Kind};
 use crate::frame::disks;
+use crate::frame::layout::MOST_RECORDS;
 use crate::frame::names::Names;
 use crate::frame::pairs;
 use crate::frame::table::{ABSENT, Table};
 use crate::frame::wire;
-use crate::pairs::WaitPairs;
-use crate::wire::Wire;
+use crate::pairs::{MOST_PAIRS, WaitPairs};
+use crate::wire::{MOST_WIRE_CGROUPS, Wire};
 
 /// What a table of a frame has a row for. The number is that of the bytes, and never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,17 @@ impl Section {
 
     pub(crate) fn by_id(id: u16) -> Option<Section> {
         Section::ALL.into_iter().find(|section| section.id() == id)
+    }
+
+    /// Maximum number of its records: a reader refuses more.
+    pub(crate) const fn most_records(self) -> u32 {
+        match self {
+            Section::Pairs => MOST_PAIRS as u32,
+            Section::Disks => disks::MOST_ROWS as u32,
+            // All other cgroups have a row.
+            Section::Wire => MOST_WIRE_CGROUPS as u32 + 1,
+            _ => MOST_RECORDS,
+        }
     }
 
     #[inline]
@@ -158,6 +170,9 @@ impl Frame {
         assert!(column.kind() == Kind::Text, "{column:?} has no texts");
         self.text(self.table(section).get(column, row)?)
     }
+
+    /// What [`Frame::pairs`] are made of, and [`Column::KNOWS_PAIRS`] of the interval.
+    pub const PAIR_COLUMNS: [Column; 7] = pairs::COLUMNS;
 
     /// Which cgroup made which wait, as its rows tell.
     pub fn pairs(&self) -> WaitPairs {

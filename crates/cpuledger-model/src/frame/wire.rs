@@ -2,7 +2,7 @@
 
 use crate::frame::column::Column;
 use crate::frame::layout::MOST_TEXT_BYTES;
-use crate::frame::names::Names;
+use crate::frame::names::{Names, path_of_two_texts};
 use crate::frame::table::Table;
 use crate::wire::{Wire, WireCgroup, WireUse};
 
@@ -16,12 +16,12 @@ const USED: [Column; 4] = [
     Column::WIRE_RECEIVED_PACKETS,
 ];
 
-/// Puts them in the place of all rows, and their paths among the names of the frame. One that is too long for two texts is left out.
+/// Puts them in the place of all rows, and their paths among the names of the frame. One that is too long for two texts has its first components.
 pub(crate) fn write(table: &mut Table, names: &mut Names, wire: &Wire) {
     table.reset(wire.iter().len());
     for (row, cgroup) in wire.iter().enumerate() {
         table.set(Column::CGROUP_ID, row, cgroup.id);
-        let path = if cgroup.path.len() <= 2 * MOST { &*cgroup.path } else { &[] };
+        let path = path_of_two_texts(&cgroup.path).unwrap_or_default();
         let (first, rest) = path.split_at(path.len().min(MOST));
         for (column, text) in [(Column::PATH, first), (Column::PATH_REST, rest)] {
             table.set(column, row, (!text.is_empty()).then(|| names.intern(text).into()));
@@ -67,6 +67,7 @@ mod tests {
         frame.encode(&mut bytes).expect("it is short");
         let frame = Frame::decode(&bytes).expect("a frame");
         let mut expected = all;
+        // None of its components is known.
         expected[4].path.clear();
         assert_eq!(frame.wire(), Wire::of(expected));
         assert_eq!(frame.table(Section::Wire).len(), 5);

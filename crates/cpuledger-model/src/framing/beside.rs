@@ -1,6 +1,6 @@
 //! What a frame of a recording tells beside its rows: paths of their cgroups, and names of ancestors that have no row.
 
-use crate::frame::{Column, Frame, MOST_TEXT_BYTES, Section};
+use crate::frame::{Column, Frame, MOST_TEXT_BYTES, Section, path_of_two_texts};
 
 use crate::boottime::Boottime;
 use crate::task::{Comm, Pid, TaskId, Tid};
@@ -50,19 +50,21 @@ pub const NAME_COLUMNS: [Column; 6] = [
 /// Those of names, in the order of [`CgroupNames::names`].
 const NAMES: [Column; 5] = *NAME_COLUMNS.first_chunk().expect("there are more");
 
-/// Puts cgroups in the place of those that the frame has. One whose path is too long for two texts is left out; a name is cut.
-pub fn write_cgroups(frame: &mut Frame, cgroups: &[(CgroupIds, &CgroupNames)]) {
+/// Puts cgroups in the place of those that the frame has. A path that is too long for two texts has its first components; a name is cut.
+pub fn write_cgroups<'a>(frame: &mut Frame, cgroups: &[(CgroupIds, &'a CgroupNames)]) {
     const MOST: usize = MOST_TEXT_BYTES as usize;
-    let cgroups: Vec<_> = cgroups.iter().filter(|(_, names)| names.path.len() <= 2 * MOST).collect();
+    let with_path =
+        |(ids, names): &(CgroupIds, &'a CgroupNames)| Some((*ids, path_of_two_texts(&names.path)?, *names));
+    let cgroups: Vec<_> = cgroups.iter().filter_map(with_path).collect();
     let table = frame.table_mut(Section::Cgroups);
     table.reset(cgroups.len());
-    for (row, ((unified, of_cpu), names)) in cgroups.iter().enumerate() {
+    for (row, ((unified, of_cpu), _, names)) in cgroups.iter().enumerate() {
         table.set(Column::CGROUP_ID, row, *unified);
         table.set(Column::CGROUP_V1_CPU_ID, row, *of_cpu);
         table.set(Column::NAMELESS, row, names.nameless.map(|why| u64::from(why as u8)));
     }
-    for (row, (_, names)) in cgroups.iter().enumerate() {
-        let (first, rest) = names.path.split_at(names.path.len().min(MOST));
+    for (row, (_, path, names)) in cgroups.iter().enumerate() {
+        let (first, rest) = path.split_at(path.len().min(MOST));
         let number = frame.intern(first);
         let rest = (!rest.is_empty()).then(|| frame.intern(rest));
         let table = frame.table_mut(Section::Cgroups);
@@ -140,6 +142,8 @@ pub fn ancestors(frame: &Frame) -> Vec<Ancestor> {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_proc::task::units::unit_or_slice;
+
     use super::*;
 
     #[test]
@@ -153,6 +157,20 @@ mod tests {
             })
             .collect();
         assert_eq!(written_and_read(&cgroups), cgroups[..4]);
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_first_components_and_so_its_unit() {
+        let deep = "/sub".repeat(200);
+        let path = format!("/system.slice/web.service{deep}");
+        let read = written_and_read(&[((Some(1), None), CgroupNames::of_path(path.as_bytes()))]);
+        let kept = &read[0].1.path;
+        // As many as there is room for.
+        assert_eq!(kept.len(), 509);
+        assert_eq!(unit_or_slice(kept), b"web.service");
+        let (first, cut) = kept.split_at(kept.len() - 4);
+        assert!(path.as_bytes().starts_with(first) && cut == b"/...", "{read:?}");
+        assert_eq!(path.as_bytes()[first.len()], b'/');
     }
 
     #[test]

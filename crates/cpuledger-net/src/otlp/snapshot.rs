@@ -7,13 +7,14 @@ use jiff::Timestamp;
 
 use crate::books::{Books, REASONS};
 use crate::exposition::lines;
-use crate::families::{FAMILIES, Family, Kind, OfName};
+use crate::families::{FAMILIES, Family, Kind, OfName, OfPairs};
 use crate::labels::{REST, UNKNOWN, WITHOUT};
 use crate::otlp::messages::{
     Data, Gauge, KeyValue, Metric, Point, Request, Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
     Temporality, Value,
 };
 use crate::own::Own;
+use crate::pairs;
 use crate::processes::Process;
 use crate::series::Table;
 use crate::totals::{Sums, Totals};
@@ -108,6 +109,7 @@ impl Page<'_> {
                     self.own(family, Some(dimension), vec![point]);
                 }
             }
+            Kind::Pairs(of) => self.of_pairs(family, of, books),
             Kind::Machine(figure) => {
                 let point = self.point(Vec::new(), books.created_ns(), int(figure(books.machine())));
                 self.own(family, None, vec![point]);
@@ -141,6 +143,34 @@ impl Page<'_> {
             }
         }
         self.own(family, Some(dimension), points);
+    }
+
+    fn of_pairs(&mut self, family: &Family, of: OfPairs, books: &Books) {
+        // What is not known is not 0.
+        let Some(all_ns) = books.pairs_ns() else { return };
+        if of == OfPairs::All {
+            let point = self.point(Vec::new(), books.created_ns(), int(all_ns));
+            return self.own(family, None, vec![point]);
+        }
+        for (dimension, table) in books.pairs() {
+            let lines: Vec<pairs::Line> = pairs::lines(table, self.with_retired).collect();
+            let points = if of == OfPairs::Departed {
+                let shown_ns: u128 = lines.iter().map(|line| line.ns).sum();
+                let ns = table.cpu_ns().saturating_sub(shown_ns);
+                vec![self.point(Vec::new(), table.created_ns(), int(ns))]
+            } else {
+                let by = format!("cpuledger.{}", dimension.name());
+                let point = |line: pairs::Line| {
+                    let sides = vec![
+                        KeyValue::text(&by, line.victim.as_str()),
+                        KeyValue::text("cpuledger.caused_by", line.culprit.as_str()),
+                    ];
+                    self.point(sides, line.created_ns, int(line.ns))
+                };
+                lines.into_iter().map(point).collect()
+            };
+            self.own(family, Some(dimension), points);
+        }
     }
 
     /// Series that have left, if they are shown.

@@ -22,4 +22,9 @@ pub(super) static COLUMNS: &[Column] = &[
         in_table: in_table!(54 "%DISK" right 5 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for its own requests at disks: part of %IO (--with disk)."),
         ..Column::NOWHERE
     },
+    Column {
+        figure: Some(Figure::Field(Field::SwapBlocked)),
+        in_table: in_table!(55 "%SWAPIN" right 7 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for swapped pages: part of %DISK (--with disk)."),
+        ..Column::NOWHERE
+    },
 ];

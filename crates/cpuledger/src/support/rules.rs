@@ -95,6 +95,14 @@ const OF_BPF: &[Rule] = &[
         reason: "the kernel is locked down for confidentiality, so BPF programs may not read its memory",
         remedy: "boot with lockdown=integrity, or without lockdown",
     },
+    // Behind those without which nothing works.
+    Rule {
+        fact: names::CAP_SYS_PTRACE,
+        is_needed: false,
+        reason: "CAP_SYS_PTRACE is missing",
+        remedy: "CAP_SYS_PTRACE is missing, so block I/O of other users' processes, and what accounts have of them, is hidden: to see it, \
+                 run cpuledger as root, or give the binary that capability, too: setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep FILE",
+    },
 ];
 
 /// On top of what all programs need.

@@ -207,6 +207,7 @@ impl Oracle {
             | Field::DiskWrittenBytes
             | Field::DiskWriteNs
             | Field::DiskBlocked
+            | Field::SwapBlocked
             | Field::WaitSuffered
             | Field::WaitCaused => Unsaid("only a ledger counts it, while it is asked to"),
             Field::Vsize => Number(self.stat(23)),

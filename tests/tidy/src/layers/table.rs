@@ -272,6 +272,7 @@ pub const LAYERS: &[Layers] = &[
             "users",
             "labels",
             "series",
+            "pairs",
             "scrapers",
             "modes",
             "processes",

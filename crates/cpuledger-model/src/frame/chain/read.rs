@@ -187,8 +187,12 @@ impl ChainReader {
         for _ in 0..sections.ok_or_else(short)? {
             let (id, behind) = head.split_first().ok_or_else(short)?;
             head = behind;
-            let rows = take_number(&mut head).filter(|rows| *rows <= MOST_RECORDS.into());
-            let rows = rows.ok_or_else(short)? as usize;
+            let most = Section::by_id((*id).into()).map_or(MOST_RECORDS, Section::most_records);
+            let rows = take_number(&mut head).ok_or_else(short)?;
+            if rows > most.into() {
+                return Err(Error::with(format_args!("section {id} has more than {most} rows")));
+            }
+            let rows = rows as usize;
             let (columns, behind) = head.split_first().ok_or_else(short)?;
             head = behind;
             let first = self.listed.len();

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::frame::bounds::check_rows;
 use crate::frame::column::{Column, Kind};
-use crate::frame::error::{Error, ErrorKind};
-use crate::frame::layout::MOST_RECORDS;
+use crate::frame::error::Error;
 use crate::frame::names::Names;
 use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Values};
@@ -45,7 +45,7 @@ impl ChainWriter {
     /// Adds a frame to the chain.
     ///
     /// # Errors
-    /// When it has more rows than [`MOST_RECORDS`]. Then the chain is to be started anew.
+    /// When a section has more rows than it may. Then the chain is to be started anew.
     pub fn write(&mut self, frame: &Frame, link: &mut Link) -> Result<(), Error> {
         link.plain.clear();
         link.dense.clear();
@@ -55,12 +55,7 @@ impl ChainWriter {
         let sections = Section::ALL.into_iter().filter(|section| !frame.table(*section).is_empty());
         put_number(&mut parts.head, sections.clone().count() as u64);
         for section in sections {
-            if frame.table(section).len() > MOST_RECORDS as usize {
-                return Err(Error::of_with(
-                    ErrorKind::TooLarge,
-                    format_args!("section {} has more than {MOST_RECORDS} rows", section.id()),
-                ));
-            }
+            check_rows(section, frame.table(section))?;
             self.write_section(frame, section, &texts, &mut parts, &mut link.dense);
         }
         parts.bits.end(&mut link.dense);
