@@ -1,7 +1,9 @@
 //! The dead of a frame under their own names: the frame has their time with their heirs.
 
+use std::hash::BuildHasher;
+
 use cpuledger_model::frame::{Column, Frame, Section};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::amounts::{Booked, UsedByDead, add_booked, sum};
 
@@ -71,10 +73,7 @@ pub(crate) struct Deaths {
     heirs: Vec<Heir>,
     /// The places in `heirs` of those that were told last, by the lowest bits of their pids.
     last_heirs: Vec<u32>,
-    pids: Pids,
-    /// Where each is in `found`: made when it is first asked for.
-    by_id: FxHashMap<Id, u32>,
-    is_indexed: bool,
+    index: Index,
     /// The place in `ends` of the last of each pid, where that is asked for.
     by_pid: FxHashMap<i64, u32>,
     /// For each of the dead, if that is wanted: the kernel's parent of it, which died behind it in the same interval.
@@ -169,10 +168,8 @@ impl Deaths {
         self.heirs.push(Heir::default());
         self.last_heirs.clear();
         self.last_heirs.resize(LAST_HEIRS, NO_HEIR);
-        self.pids.clear();
-        self.by_id.clear();
-        self.is_indexed = false;
         let table = frame.table(Section::Exited);
+        self.index.clear(table.len());
         let (pids, tids) = (table.signed_cells(Column::PID), table.signed_cells(Column::TID));
         let (ppids, heirs) = (table.signed_cells(Column::PPID), table.signed_cells(Column::ACCOUNTING_PPID));
         let (starts, heir_starts) =
@@ -213,25 +210,15 @@ impl Deaths {
 
     /// The place in `found` of a process, which is added if it is new.
     fn place(&mut self, id: Id, record: u32) -> usize {
-        let new = self.found.len();
-        // Most processes have one thread, so that none of the others has to be looked for.
-        if self.pids.insert(id.0) || self.is_indexed {
-            self.index();
-            let place = *self.by_id.entry(id).or_insert(new as u32) as usize;
-            if place < new {
-                return place;
-            }
-        }
+        let slot = match self.index.find(&self.found, id) {
+            Ok(place) => return place as usize,
+            Err(slot) => slot,
+        };
         let used = UsedByDead::default();
-        let place = new as u32;
+        let place = self.found.len() as u32;
+        self.index.slots[slot] = place + 1;
         self.found.push(Dead { id, used, ppid: 0, place, record, heir: NO_HEIR, ends: false });
-        new
-    }
-
-    fn index(&mut self) {
-        if !std::mem::replace(&mut self.is_indexed, true) {
-            self.by_id.extend((0..).zip(&self.found).map(|(place, own)| (own.id, place)));
-        }
+        place as usize
     }
 
     /// The place in `heirs` of one that is told. Those of one pid that come between others may have several.
@@ -275,50 +262,40 @@ impl Deaths {
     }
 
     /// One of the processes that died.
-    fn dead(&mut self, (pid, start): HeirId) -> Option<&Dead> {
-        if !self.pids.may_have(pid) {
-            return None;
-        }
-        self.index();
+    fn dead(&self, (pid, start): HeirId) -> Option<&Dead> {
         let place = match start {
-            Some(start) => self.by_id.get(&(pid, start)),
-            None => self.by_pid.get(&pid).map(|place| &self.ends[*place as usize]),
+            Some(start) => self.index.find(&self.found, (pid, start)).ok(),
+            None => self.by_pid.get(&pid).map(|place| self.ends[*place as usize]),
         };
-        Some(&self.found[*place? as usize]).filter(|dead| dead.ends)
+        Some(&self.found[place? as usize]).filter(|dead| dead.ends)
     }
 }
 
-/// A bit for each pid by its lowest bits. Pids are given one after the other, so that few of an interval share one.
+/// Where each process is in a list of the dead, by open addressing: at most half of the slots are taken.
 #[derive(Debug, Clone, Default)]
-struct Pids {
-    words: Vec<u64>,
+struct Index {
+    /// The place and one more; 0: the slot is free.
+    slots: Vec<u32>,
 }
 
-impl Pids {
-    const BITS: usize = 1 << 16;
-
-    fn clear(&mut self) {
-        self.words.clear();
-        self.words.resize(Pids::BITS / 64, 0);
+impl Index {
+    /// Starts anew, for at most this number of processes.
+    fn clear(&mut self, processes: usize) {
+        self.slots.clear();
+        self.slots.resize((2 * processes).next_power_of_two(), 0);
     }
 
-    /// Adds a pid. Returns whether it may have been there.
-    fn insert(&mut self, pid: i64) -> bool {
-        let (word, bit) = Pids::place(pid);
-        let had = self.words[word] & bit != 0;
-        self.words[word] |= bit;
-        had
-    }
-
-    /// `false`: it was not added.
-    fn may_have(&self, pid: i64) -> bool {
-        let (word, bit) = Pids::place(pid);
-        self.words[word] & bit != 0
-    }
-
-    fn place(pid: i64) -> (usize, u64) {
-        let place = pid as usize % Pids::BITS;
-        (place / 64, 1 << (place % 64))
+    /// The place of a process, or the free slot that it may take.
+    fn find(&self, found: &[Dead], id: Id) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = FxBuildHasher.hash_one(id) as usize & mask;
+        while let Some(place) = self.slots[slot].checked_sub(1) {
+            if found[place as usize].id == id {
+                return Ok(place);
+            }
+            slot = (slot + 1) & mask;
+        }
+        Err(slot)
     }
 }
 
