@@ -20,9 +20,38 @@ pub(super) fn coded(difference: u64) -> (u8, u64, u32) {
     (first + length as u8, amount & !(u64::MAX << behind), behind)
 }
 
+/// What a byte says of its number.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// How many bits are behind the first one.
+    behind: u32,
+    /// That many bits.
+    mask: u64,
+    /// The first one.
+    first: u64,
+    /// All bits, if the number is subtracted.
+    sign: u64,
+}
+
+/// By the byte. To look this up takes less time than to compute it.
+static SHAPES: [Shape; 256] = {
+    let mut shapes = [Shape { behind: 0, mask: 0, first: 0, sign: 0 }; 256];
+    let mut code = 0_u8;
+    loop {
+        let behind = behind(code) as u32;
+        let first = if code > MORE { 1 << behind } else { 0 };
+        let sign = if code > LESS { u64::MAX } else { 0 };
+        shapes[code as usize] = Shape { behind, mask: !(u64::MAX << behind), first, sign };
+        if code == u8::MAX {
+            break shapes;
+        }
+        code += 1;
+    }
+};
+
 /// How many bits a byte has behind the first one.
 #[inline]
-fn behind(code: u8) -> u8 {
+const fn behind(code: u8) -> u8 {
     code.saturating_sub(MORE + 1) & (LESS - MORE - 1)
 }
 
@@ -97,9 +126,9 @@ impl<'a> Reader<'a> {
         Reader { bytes, at }
     }
 
-    /// At most 63 bits; behind the end they are 0.
+    /// At most 63 bits; behind the end they are 0. `mask` has as many.
     #[inline]
-    fn take(&mut self, count: u32) -> u64 {
+    fn take(&mut self, count: u32, mask: u64) -> u64 {
         let place = (self.at / 8) as usize;
         let shift = (self.at % 8) as u32;
         self.at += u64::from(count);
@@ -112,16 +141,15 @@ impl<'a> Reader<'a> {
         if count > u64::BITS - 8 {
             bits |= u64::from(rest.get(8).copied().unwrap_or(0)) << 1 << (63 - shift);
         }
-        bits & !(u64::MAX << count)
+        bits & mask
     }
 
     /// The difference of this byte, without a branch on what it is: 0 for [`EQUAL`] and [`NOTHING`]. Of a byte that is no code it is
     /// any number.
     #[inline]
     pub(super) fn difference_of_any(&mut self, code: u8) -> u64 {
-        let behind = u32::from(behind(code));
-        let amount = self.take(behind) | u64::from(code > MORE) << behind;
-        let sign = u64::from(code > LESS).wrapping_neg();
+        let Shape { behind, mask, first, sign } = SHAPES[usize::from(code)];
+        let amount = self.take(behind, mask) | first;
         (amount ^ sign).wrapping_sub(sign)
     }
 

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::frame::column::{Column, Kind};
-use crate::frame::table::{ABSENT, raw_of_signed};
+use crate::frame::table::{ABSENT, Values, raw_of_signed};
 
 use super::bits;
 use super::memory::NONE;
-use super::predict::{Operand, View, at};
+use super::predict::{Operand, Run, View, at};
 use super::rules::{Rule, Term};
 
 /// Where a column is told: a code for each row, and the bits behind them.
@@ -22,22 +22,31 @@ fn base_of(column: Column) -> u64 {
 }
 
 impl View<'_> {
-    /// The values of a column, or none where all are absent. `None`: what is told is no value.
+    /// The values of a column, or one for all rows where that is soon seen. `None`: what is told is no value.
     pub(super) fn read_column(
         &self,
         rule: &Rule,
         mut told: Option<CodedColumn<'_>>,
-        each: &mut Vec<u64>,
+        values: &mut Values,
     ) -> Option<()> {
-        each.clear();
-        if told.is_none() && self.is_nothing_predicted(rule) {
-            return Some(());
-        }
+        values.clear();
         let base = base_of(rule.column);
+        match &told {
+            None if self.is_nothing_predicted(rule) => return Some(()),
+            Some(told) if self.is_base_predicted(rule) && are_equal(told.codes) => {
+                values.constant = base;
+                return Some(());
+            }
+            _ => {}
+        }
         let zero = if told.is_some() { base } else { ABSENT };
+        let each = &mut values.each;
         each.resize(self.rows.memory.len(), 0);
         let mut begin = 0;
-        for run in &self.rows.runs {
+        // Rows with the same prediction are read at once, whatever their classes.
+        let alike = |run: &Run| rule.alike[usize::from(run.class)];
+        for runs in self.rows.runs.chunk_by(|one, other| alike(one) == alike(other)) {
+            let Some(run) = runs.last() else { break };
             let rows = begin..run.end as usize;
             begin = rows.end;
             let terms = &rule.sums[usize::from(run.class)];
@@ -72,6 +81,13 @@ impl View<'_> {
         })
     }
 
+    /// Whether each row has a number, and that of nothing, if all codes are [`bits::EQUAL`].
+    fn is_base_predicted(&self, rule: &Rule) -> bool {
+        let runs = &self.rows.runs;
+        let is_base = |run: &Run| rule.sums[usize::from(run.class)].is_empty();
+        rule.column.kind() != Kind::Text && !runs.is_empty() && runs.iter().all(is_base)
+    }
+
     /// Puts the predictions of these rows in their places. Returns whether the value of the row before is to be added to each.
     fn predict(&self, of: Column, terms: &[Term], rows: Range<usize>, zero: u64, into: &mut [u64]) -> bool {
         let Some((first, others)) = terms.split_first() else {
@@ -89,13 +105,16 @@ impl View<'_> {
         if others.is_empty() {
             return goes_on;
         }
-        let mut has_absent = false;
-        for place in into.iter_mut().filter(|place| **place == ABSENT) {
-            (*place, has_absent) = (0, true);
+        let known = |value: u64| if value == ABSENT { 0 } else { value };
+        let has_absent = has_absent(into);
+        if has_absent {
+            into.iter_mut().for_each(|place| *place = known(*place));
         }
         for Term { is_minus, part } in others {
-            let known = |value: u64| if value == ABSENT { 0 } else { value };
             let operand = self.operand(*part, of);
+            if matches!(operand, Operand::Constant(0 | ABSENT)) {
+                continue;
+            }
             if *is_minus {
                 self.each(operand, &rows, into, |place, value| *place = place.wrapping_sub(known(value)));
             } else {
@@ -163,7 +182,7 @@ fn value(code: u8, predicted: u64, bits: &mut bits::Reader<'_>, base: u64, is_wr
 
 /// Adds what is told to what is predicted.
 fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -> Option<()> {
-    if are_numbers(codes) && !each.contains(&ABSENT) {
+    if are_numbers(codes) && !has_absent(each) {
         return add_numbers(codes, bits, each).then_some(());
     }
     let mut is_wrong = false;
@@ -171,6 +190,16 @@ fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -
         *place = value(*code, *place, bits, base, &mut is_wrong);
     }
     (!is_wrong).then_some(())
+}
+
+/// Whether each row is as predicted. It looks at all of them, as that takes less time than to stop at the first that is not.
+fn are_equal(codes: &[u8]) -> bool {
+    codes.iter().fold(0, |all, code| all | *code) == bits::EQUAL
+}
+
+/// Likewise, whether a row has nothing.
+fn has_absent(each: &[u64]) -> bool {
+    each.iter().fold(false, |any, value| any | (*value == ABSENT))
 }
 
 /// Whether each code is as predicted, or of a number.
@@ -263,7 +292,7 @@ fn follow_and_add_at_once(
     !is_wrong
 }
 
-const _: () = assert!(bits::EQUAL == 0, "eight codes that are as predicted are a zero");
+const _: () = assert!(bits::EQUAL == 0, "codes that are as predicted are zeros");
 
 #[cfg(test)]
 mod tests {
