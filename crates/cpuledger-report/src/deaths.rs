@@ -285,15 +285,18 @@ impl Index {
         self.slots.resize((2 * processes).next_power_of_two(), 0);
     }
 
-    /// The place of a process, or the free slot that it may take.
+    /// The place of a process, or the free slot that it may take. Pids are given one after the other, so most have a slot of their own by
+    /// their lowest bits. The others go on where their hash is, so that many processes of few pids are not in each other's way.
     fn find(&self, found: &[Dead], id: Id) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
-        let mut slot = FxBuildHasher.hash_one(id) as usize & mask;
+        let mut slot = id.0 as usize & mask;
+        let mut is_first = true;
         while let Some(place) = self.slots[slot].checked_sub(1) {
             if found[place as usize].id == id {
                 return Ok(place);
             }
-            slot = (slot + 1) & mask;
+            let next = if is_first { FxBuildHasher.hash_one(id) as usize } else { slot + 1 };
+            (slot, is_first) = (next & mask, false);
         }
         Err(slot)
     }

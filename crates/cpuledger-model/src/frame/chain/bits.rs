@@ -62,10 +62,19 @@ const BLOCK: usize = 4 * LANES;
 /// How many bits these bytes have behind the first ones. They are at most as many as rows.
 pub(super) fn all_behind(codes: &[u8]) -> u64 {
     let (blocks, rest) = codes.as_chunks::<BLOCK>();
-    let blocks: u32 = blocks.iter().map(block_behind).sum();
+    let blocks: u32 = blocks.iter().filter(|block| has_behind(block)).map(block_behind).sum();
     let rest: u32 = rest.iter().map(|code| u32::from(behind(*code))).sum();
     u64::from(blocks + rest)
 }
+
+/// Whether a code is larger than the first four, which have nothing behind the first bit: most blocks have none.
+#[inline]
+fn has_behind(block: &[u8; BLOCK]) -> bool {
+    let words = block.as_chunks::<8>().0.iter();
+    words.fold(0, |all, word| all | u64::from_ne_bytes(*word)) & u64::from_ne_bytes([!3; 8]) != 0
+}
+
+const _: () = assert!(behind(3) == 0 && behind(4) == 1, "three is the last");
 
 /// Not inlined: the compiler would take a byte of each of several blocks together, which is four times slower.
 #[inline(never)]
@@ -151,6 +160,16 @@ impl<'a> Reader<'a> {
         let Shape { behind, mask, first, sign } = SHAPES[usize::from(code)];
         let amount = self.take(behind, mask) | first;
         (amount ^ sign).wrapping_sub(sign)
+    }
+
+    /// Likewise of eight bytes. It is a loop, as the compiler makes a call of each element that an array maps.
+    #[inline]
+    pub(super) fn differences_of_any(&mut self, codes: &[u8; 8]) -> [u64; 8] {
+        let mut differences = [0; 8];
+        for (difference, code) in differences.iter_mut().zip(codes) {
+            *difference = self.difference_of_any(*code);
+        }
+        differences
     }
 
     /// The difference of this byte, which is neither [`EQUAL`] nor [`NOTHING`]. `None`: there is no such byte.

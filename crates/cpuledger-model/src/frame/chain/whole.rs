@@ -209,20 +209,20 @@ fn are_numbers(codes: &[u8]) -> bool {
 
 /// Likewise, where each code is of a number and each prediction is one. Returns whether all sums are values.
 fn add_numbers(codes: &[u8], bits: &mut bits::Reader<'_>, each: &mut [u64]) -> bool {
-    let mut is_wrong = false;
-    let mut add = |code: u8, place: &mut u64| {
-        *place = place.wrapping_add(bits.difference_of_any(code));
-        is_wrong |= *place == ABSENT;
-    };
+    // A copy stays in registers.
+    let mut own = *bits;
     let (eights, rest) = codes.as_chunks::<8>();
     let (places, last) = each.split_at_mut(eights.len() * 8);
     for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
         if u64::from_ne_bytes(*eight) != 0 {
-            eight.iter().zip(places).for_each(|(code, place)| add(*code, place));
+            let differences = own.differences_of_any(eight);
+            places.iter_mut().zip(differences).for_each(|(place, more)| *place = place.wrapping_add(more));
         }
     }
-    rest.iter().zip(last).for_each(|(code, place)| add(*code, place));
-    !is_wrong
+    let both = rest.iter().zip(last);
+    both.for_each(|(code, place)| *place = place.wrapping_add(own.difference_of_any(*code)));
+    *bits = own;
+    !has_absent(each)
 }
 
 /// The row before, and what is there.
@@ -261,8 +261,16 @@ fn follow_and_add_at_once(
     base: u64,
     mut each: &mut [u64],
 ) -> bool {
-    let mut is_wrong = !codes.iter().fold(true, |all, code| all & bits::is_code(*code));
-    for codes in codes.chunk_by(|_, next| *next != bits::NOTHING) {
+    if !codes.iter().fold(true, |all, code| all & bits::is_code(*code)) {
+        return false;
+    }
+    let has_nothing = !are_numbers(codes);
+    let (mut rest, mut is_wrong) = (codes, false);
+    while let Some((_, others)) = rest.split_first() {
+        // Up to the next row that has nothing.
+        let next = has_nothing.then(|| others.iter().position(|code| *code == bits::NOTHING)).flatten();
+        let (codes, behind) = rest.split_at(next.map_or(rest.len(), |next| next + 1));
+        rest = behind;
         let (mut own, behind) = each.split_at_mut(codes.len());
         each = behind;
         let mut codes = codes.iter();
@@ -284,7 +292,7 @@ fn follow_and_add_at_once(
         let (places, behind) = own.split_at_mut(eights.len() * 8);
         for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
             let is_equal = u64::from_ne_bytes(*eight) == 0;
-            let differences = if is_equal { [0; 8] } else { eight.map(|code| bits.difference_of_any(code)) };
+            let differences = if is_equal { [0; 8] } else { bits.differences_of_any(eight) };
             places.iter_mut().zip(differences).for_each(|(place, difference)| go_on(place, difference));
         }
         rest.iter().zip(behind).for_each(|(code, place)| go_on(place, bits.difference_of_any(*code)));
