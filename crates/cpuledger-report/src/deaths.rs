@@ -329,36 +329,55 @@ impl Rows {
 mod tests {
     use super::*;
 
-    /// In a merged frame, the heir of an interval may have died in the next one. A chain of 100,000 took 5,000,000,000 steps.
-    #[test]
-    fn a_chain_of_heirs_is_passed_once() {
-        const DEAD: i64 = 100_000;
+    const DEAD: i64 = 100_000;
+
+    /// One process lives, and has the time of these, each of which has used 1: of a dead task pid, start, and those of the heir.
+    fn frame_of(tasks: &[((i64, u64), (i64, u64))]) -> Frame {
         let mut frame = Frame::new();
         let living = frame.table_mut(Section::Processes);
         living.reset(1);
         living.set_signed(Column::PID, 0, Some(1));
         living.set(Column::START_TIME_NS, 0, Some(1));
-        living.set(Column::EXITED_CHILDREN_NS, 0, Some(DEAD.unsigned_abs()));
+        living.set(Column::EXITED_CHILDREN_NS, 0, Some(tasks.len() as u64));
         let dead = frame.table_mut(Section::Exited);
-        dead.reset(DEAD as usize);
-        for (row, pid) in (2..DEAD + 2).rev().enumerate() {
-            for column in [Column::PID, Column::TID] {
-                dead.set_signed(column, row, Some(pid));
+        dead.reset(tasks.len());
+        for (row, ((pid, start), (heir, heir_start))) in tasks.iter().copied().enumerate() {
+            for (column, value) in [(Column::PID, pid), (Column::TID, pid), (Column::ACCOUNTING_PPID, heir)] {
+                dead.set_signed(column, row, Some(value));
             }
-            dead.set_signed(Column::ACCOUNTING_PPID, row, Some(pid - 1));
             for (column, value) in [
-                (Column::PROCESS_START_NS, pid.unsigned_abs()),
-                (Column::ACCOUNTING_START_NS, pid.unsigned_abs() - 1),
+                (Column::PROCESS_START_NS, start),
+                (Column::ACCOUNTING_START_NS, heir_start),
                 (Column::CPU_NS, 1),
                 (Column::ENDS_PROCESS, 1),
             ] {
                 dead.set(column, row, Some(value));
             }
         }
+        frame
+    }
+
+    /// In a merged frame, the heir of an interval may have died in the next one. A chain of 100,000 took 5,000,000,000 steps.
+    #[test]
+    fn a_chain_of_heirs_is_passed_once() {
+        let id = |pid: i64| (pid, pid.unsigned_abs());
+        let chain: Vec<_> = (2..DEAD + 2).rev().map(|pid| (id(pid), id(pid - 1))).collect();
         let mut deaths = Deaths::default();
-        deaths.read(&frame, false);
+        deaths.read(&frame_of(&chain), false);
         assert_eq!(deaths.iter().count(), DEAD as usize);
         assert!(deaths.iter().all(|dead| deaths.heir(dead) == Some((1, Some(1)))));
         assert_eq!((deaths.unidentified_ns[0], deaths.inherited_ns[0]), (0, DEAD.unsigned_abs()));
+    }
+
+    /// In a merged frame, a pid may have had many processes. Each of these has two threads.
+    #[test]
+    fn processes_of_one_pid_are_told_apart() {
+        let one = |start: u64| ((7, start), (1, 1));
+        let starts = 0..DEAD.unsigned_abs();
+        let tasks: Vec<_> = starts.clone().map(one).chain(starts.map(one)).collect();
+        let mut deaths = Deaths::default();
+        deaths.read(&frame_of(&tasks), false);
+        assert_eq!(deaths.iter().count(), DEAD as usize);
+        assert!(deaths.iter().zip(0..).all(|(dead, start)| (dead.id, dead.used.cpu_ns) == ((7, start), 2)));
     }
 }

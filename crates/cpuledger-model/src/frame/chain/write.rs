@@ -267,8 +267,11 @@ mod tests {
                 }
                 if section == Section::Processes {
                     table.set(Column::THREADS, row, Some(tid / 10));
-                    let sizes = [Column::RSS_BYTES, Column::VSIZE_BYTES, Column::SHARED_BYTES, Column::SWAP_BYTES];
-                    sizes.map(|column| table.set(column, row, Some(tid << 20)));
+                    for column in
+                        [Column::RSS_BYTES, Column::VSIZE_BYTES, Column::SHARED_BYTES, Column::SWAP_BYTES]
+                    {
+                        table.set(column, row, Some(tid << 20));
+                    }
                 } else {
                     table.set(Column::LIFETIME_NS, row, Some(9_000 - pid * 100));
                     table.set(Column::ENDS_PROCESS, row, Some(u64::from(tid != 21)));
