@@ -231,7 +231,8 @@ impl Accumulator {
                 lineage.add(subject.id, subject.comm, parent, &subject.amounts);
             }
         }
-        booked_ns = deaths.iter().fold(booked_ns, |sum, dead| sum.saturating_add(dead.used.cpu_ns));
+        // What the dead used is in rows of their heirs.
+        booked_ns = deaths.inherited_ns.iter().fold(booked_ns, |sum, ns| sum.saturating_add(*ns));
         self.put_dead(frame, &deaths, began_ns, bucket);
         self.end_dead(frame, &deaths, began_ns);
         self.deaths = deaths;

@@ -1,7 +1,9 @@
 //! The dead of a frame under their own names: the frame has their time with their heirs.
 
+use std::hash::BuildHasher;
+
 use cpuledger_model::frame::{Column, Frame, Section};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::amounts::{Booked, UsedByDead, add_booked, sum};
 
@@ -71,10 +73,7 @@ pub(crate) struct Deaths {
     heirs: Vec<Heir>,
     /// The places in `heirs` of those that were told last, by the lowest bits of their pids.
     last_heirs: Vec<u32>,
-    pids: Pids,
-    /// Where each is in `found`: made when it is first asked for.
-    by_id: FxHashMap<Id, u32>,
-    is_indexed: bool,
+    index: Index,
     /// The place in `ends` of the last of each pid, where that is asked for.
     by_pid: FxHashMap<i64, u32>,
     /// For each of the dead, if that is wanted: the kernel's parent of it, which died behind it in the same interval.
@@ -169,10 +168,8 @@ impl Deaths {
         self.heirs.push(Heir::default());
         self.last_heirs.clear();
         self.last_heirs.resize(LAST_HEIRS, NO_HEIR);
-        self.pids.clear();
-        self.by_id.clear();
-        self.is_indexed = false;
         let table = frame.table(Section::Exited);
+        self.index.clear(table.len());
         let (pids, tids) = (table.signed_cells(Column::PID), table.signed_cells(Column::TID));
         let (ppids, heirs) = (table.signed_cells(Column::PPID), table.signed_cells(Column::ACCOUNTING_PPID));
         let (starts, heir_starts) =
@@ -213,25 +210,15 @@ impl Deaths {
 
     /// The place in `found` of a process, which is added if it is new.
     fn place(&mut self, id: Id, record: u32) -> usize {
-        let new = self.found.len();
-        // Most processes have one thread, so that none of the others has to be looked for.
-        if self.pids.insert(id.0) || self.is_indexed {
-            self.index();
-            let place = *self.by_id.entry(id).or_insert(new as u32) as usize;
-            if place < new {
-                return place;
-            }
-        }
+        let slot = match self.index.find(&self.found, id) {
+            Ok(place) => return place as usize,
+            Err(slot) => slot,
+        };
         let used = UsedByDead::default();
-        let place = new as u32;
+        let place = self.found.len() as u32;
+        self.index.slots[slot] = place + 1;
         self.found.push(Dead { id, used, ppid: 0, place, record, heir: NO_HEIR, ends: false });
-        new
-    }
-
-    fn index(&mut self) {
-        if !std::mem::replace(&mut self.is_indexed, true) {
-            self.by_id.extend((0..).zip(&self.found).map(|(place, own)| (own.id, place)));
-        }
+        place as usize
     }
 
     /// The place in `heirs` of one that is told. Those of one pid that come between others may have several.
@@ -275,50 +262,43 @@ impl Deaths {
     }
 
     /// One of the processes that died.
-    fn dead(&mut self, (pid, start): HeirId) -> Option<&Dead> {
-        if !self.pids.may_have(pid) {
-            return None;
-        }
-        self.index();
+    fn dead(&self, (pid, start): HeirId) -> Option<&Dead> {
         let place = match start {
-            Some(start) => self.by_id.get(&(pid, start)),
-            None => self.by_pid.get(&pid).map(|place| &self.ends[*place as usize]),
+            Some(start) => self.index.find(&self.found, (pid, start)).ok(),
+            None => self.by_pid.get(&pid).map(|place| self.ends[*place as usize]),
         };
-        Some(&self.found[*place? as usize]).filter(|dead| dead.ends)
+        Some(&self.found[place? as usize]).filter(|dead| dead.ends)
     }
 }
 
-/// A bit for each pid by its lowest bits. Pids are given one after the other, so that few of an interval share one.
+/// Where each process is in a list of the dead, by open addressing: at most half of the slots are taken.
 #[derive(Debug, Clone, Default)]
-struct Pids {
-    words: Vec<u64>,
+struct Index {
+    /// The place and one more; 0: the slot is free.
+    slots: Vec<u32>,
 }
 
-impl Pids {
-    const BITS: usize = 1 << 16;
-
-    fn clear(&mut self) {
-        self.words.clear();
-        self.words.resize(Pids::BITS / 64, 0);
+impl Index {
+    /// Starts anew, for at most this number of processes.
+    fn clear(&mut self, processes: usize) {
+        self.slots.clear();
+        self.slots.resize((2 * processes).next_power_of_two(), 0);
     }
 
-    /// Adds a pid. Returns whether it may have been there.
-    fn insert(&mut self, pid: i64) -> bool {
-        let (word, bit) = Pids::place(pid);
-        let had = self.words[word] & bit != 0;
-        self.words[word] |= bit;
-        had
-    }
-
-    /// `false`: it was not added.
-    fn may_have(&self, pid: i64) -> bool {
-        let (word, bit) = Pids::place(pid);
-        self.words[word] & bit != 0
-    }
-
-    fn place(pid: i64) -> (usize, u64) {
-        let place = pid as usize % Pids::BITS;
-        (place / 64, 1 << (place % 64))
+    /// The place of a process, or the free slot that it may take. Pids are given one after the other, so most have a slot of their own by
+    /// their lowest bits. The others go on where their hash is, so that many processes of few pids are not in each other's way.
+    fn find(&self, found: &[Dead], id: Id) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = id.0 as usize & mask;
+        let mut is_first = true;
+        while let Some(place) = self.slots[slot].checked_sub(1) {
+            if found[place as usize].id == id {
+                return Ok(place);
+            }
+            let next = if is_first { FxBuildHasher.hash_one(id) as usize } else { slot + 1 };
+            (slot, is_first) = (next & mask, false);
+        }
+        Err(slot)
     }
 }
 
@@ -349,36 +329,55 @@ impl Rows {
 mod tests {
     use super::*;
 
-    /// In a merged frame, the heir of an interval may have died in the next one. A chain of 100,000 took 5,000,000,000 steps.
-    #[test]
-    fn a_chain_of_heirs_is_passed_once() {
-        const DEAD: i64 = 100_000;
+    const DEAD: i64 = 100_000;
+
+    /// One process lives, and has the time of these, each of which has used 1: of a dead task pid, start, and those of the heir.
+    fn frame_of(tasks: &[((i64, u64), (i64, u64))]) -> Frame {
         let mut frame = Frame::new();
         let living = frame.table_mut(Section::Processes);
         living.reset(1);
         living.set_signed(Column::PID, 0, Some(1));
         living.set(Column::START_TIME_NS, 0, Some(1));
-        living.set(Column::EXITED_CHILDREN_NS, 0, Some(DEAD.unsigned_abs()));
+        living.set(Column::EXITED_CHILDREN_NS, 0, Some(tasks.len() as u64));
         let dead = frame.table_mut(Section::Exited);
-        dead.reset(DEAD as usize);
-        for (row, pid) in (2..DEAD + 2).rev().enumerate() {
-            for column in [Column::PID, Column::TID] {
-                dead.set_signed(column, row, Some(pid));
+        dead.reset(tasks.len());
+        for (row, ((pid, start), (heir, heir_start))) in tasks.iter().copied().enumerate() {
+            for (column, value) in [(Column::PID, pid), (Column::TID, pid), (Column::ACCOUNTING_PPID, heir)] {
+                dead.set_signed(column, row, Some(value));
             }
-            dead.set_signed(Column::ACCOUNTING_PPID, row, Some(pid - 1));
             for (column, value) in [
-                (Column::PROCESS_START_NS, pid.unsigned_abs()),
-                (Column::ACCOUNTING_START_NS, pid.unsigned_abs() - 1),
+                (Column::PROCESS_START_NS, start),
+                (Column::ACCOUNTING_START_NS, heir_start),
                 (Column::CPU_NS, 1),
                 (Column::ENDS_PROCESS, 1),
             ] {
                 dead.set(column, row, Some(value));
             }
         }
+        frame
+    }
+
+    /// In a merged frame, the heir of an interval may have died in the next one. A chain of 100,000 took 5,000,000,000 steps.
+    #[test]
+    fn a_chain_of_heirs_is_passed_once() {
+        let id = |pid: i64| (pid, pid.unsigned_abs());
+        let chain: Vec<_> = (2..DEAD + 2).rev().map(|pid| (id(pid), id(pid - 1))).collect();
         let mut deaths = Deaths::default();
-        deaths.read(&frame, false);
+        deaths.read(&frame_of(&chain), false);
         assert_eq!(deaths.iter().count(), DEAD as usize);
         assert!(deaths.iter().all(|dead| deaths.heir(dead) == Some((1, Some(1)))));
         assert_eq!((deaths.unidentified_ns[0], deaths.inherited_ns[0]), (0, DEAD.unsigned_abs()));
+    }
+
+    /// In a merged frame, a pid may have had many processes. Each of these has two threads.
+    #[test]
+    fn processes_of_one_pid_are_told_apart() {
+        let one = |start: u64| ((7, start), (1, 1));
+        let starts = 0..DEAD.unsigned_abs();
+        let tasks: Vec<_> = starts.clone().map(one).chain(starts.map(one)).collect();
+        let mut deaths = Deaths::default();
+        deaths.read(&frame_of(&tasks), false);
+        assert_eq!(deaths.iter().count(), DEAD as usize);
+        assert!(deaths.iter().zip(0..).all(|(dead, start)| (dead.id, dead.used.cpu_ns) == ((7, start), 2)));
     }
 }

@@ -47,7 +47,7 @@ impl Values {
         self.each.is_empty() && self.constant == ABSENT
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.constant = ABSENT;
         self.each.clear();
     }

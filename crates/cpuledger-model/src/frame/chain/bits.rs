@@ -20,9 +20,38 @@ pub(super) fn coded(difference: u64) -> (u8, u64, u32) {
     (first + length as u8, amount & !(u64::MAX << behind), behind)
 }
 
+/// What a byte says of its number.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// How many bits are behind the first one.
+    behind: u32,
+    /// That many bits.
+    mask: u64,
+    /// The first one.
+    first: u64,
+    /// All bits, if the number is subtracted.
+    sign: u64,
+}
+
+/// By the byte. To look this up takes less time than to compute it.
+static SHAPES: [Shape; 256] = {
+    let mut shapes = [Shape { behind: 0, mask: 0, first: 0, sign: 0 }; 256];
+    let mut code = 0_u8;
+    loop {
+        let behind = behind(code) as u32;
+        let first = if code > MORE { 1 << behind } else { 0 };
+        let sign = if code > LESS { u64::MAX } else { 0 };
+        shapes[code as usize] = Shape { behind, mask: !(u64::MAX << behind), first, sign };
+        if code == u8::MAX {
+            break shapes;
+        }
+        code += 1;
+    }
+};
+
 /// How many bits a byte has behind the first one.
 #[inline]
-fn behind(code: u8) -> u8 {
+const fn behind(code: u8) -> u8 {
     code.saturating_sub(MORE + 1) & (LESS - MORE - 1)
 }
 
@@ -33,10 +62,19 @@ const BLOCK: usize = 4 * LANES;
 /// How many bits these bytes have behind the first ones. They are at most as many as rows.
 pub(super) fn all_behind(codes: &[u8]) -> u64 {
     let (blocks, rest) = codes.as_chunks::<BLOCK>();
-    let blocks: u32 = blocks.iter().map(block_behind).sum();
+    let blocks: u32 = blocks.iter().filter(|block| has_behind(block)).map(block_behind).sum();
     let rest: u32 = rest.iter().map(|code| u32::from(behind(*code))).sum();
     u64::from(blocks + rest)
 }
+
+/// Whether a code is larger than the first four, which have nothing behind the first bit: most blocks have none.
+#[inline]
+fn has_behind(block: &[u8; BLOCK]) -> bool {
+    let words = block.as_chunks::<8>().0.iter();
+    words.fold(0, |all, word| all | u64::from_ne_bytes(*word)) & u64::from_ne_bytes([!3; 8]) != 0
+}
+
+const _: () = assert!(behind(3) == 0 && behind(4) == 1, "three is the last");
 
 /// Not inlined: the compiler would take a byte of each of several blocks together, which is four times slower.
 #[inline(never)]
@@ -97,9 +135,9 @@ impl<'a> Reader<'a> {
         Reader { bytes, at }
     }
 
-    /// At most 63 bits; behind the end they are 0.
+    /// At most 63 bits; behind the end they are 0. `mask` has as many.
     #[inline]
-    fn take(&mut self, count: u32) -> u64 {
+    fn take(&mut self, count: u32, mask: u64) -> u64 {
         let place = (self.at / 8) as usize;
         let shift = (self.at % 8) as u32;
         self.at += u64::from(count);
@@ -112,17 +150,26 @@ impl<'a> Reader<'a> {
         if count > u64::BITS - 8 {
             bits |= u64::from(rest.get(8).copied().unwrap_or(0)) << 1 << (63 - shift);
         }
-        bits & !(u64::MAX << count)
+        bits & mask
     }
 
     /// The difference of this byte, without a branch on what it is: 0 for [`EQUAL`] and [`NOTHING`]. Of a byte that is no code it is
     /// any number.
     #[inline]
     pub(super) fn difference_of_any(&mut self, code: u8) -> u64 {
-        let behind = u32::from(behind(code));
-        let amount = self.take(behind) | u64::from(code > MORE) << behind;
-        let sign = u64::from(code > LESS).wrapping_neg();
+        let Shape { behind, mask, first, sign } = SHAPES[usize::from(code)];
+        let amount = self.take(behind, mask) | first;
         (amount ^ sign).wrapping_sub(sign)
+    }
+
+    /// Likewise of eight bytes. It is a loop, as the compiler makes a call of each element that an array maps.
+    #[inline]
+    pub(super) fn differences_of_any(&mut self, codes: &[u8; 8]) -> [u64; 8] {
+        let mut differences = [0; 8];
+        for (difference, code) in differences.iter_mut().zip(codes) {
+            *difference = self.difference_of_any(*code);
+        }
+        differences
     }
 
     /// The difference of this byte, which is neither [`EQUAL`] nor [`NOTHING`]. `None`: there is no such byte.

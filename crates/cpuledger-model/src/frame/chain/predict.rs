@@ -50,7 +50,8 @@ impl Rows {
     /// When the ids of the rows are known.
     pub(super) fn classify(&mut self, frame: &Frame, section: Section) {
         let table = frame.table(section);
-        let is_leader = |row| table.raw(Column::PID, row) == table.raw(Column::TID, row);
+        let [pids, tids] = [Column::PID, Column::TID].map(|column| table.values(column));
+        let is_leader = |row| pids.raw(row) == tids.raw(row);
         match section {
             Section::Tasks => {
                 let Some(owners) = Owners::of(frame) else { return };

@@ -260,20 +260,20 @@ impl ChainReader {
             if !is_id && !std::mem::replace(&mut is_classified, true) {
                 rows.classify(frame, section);
             }
-            let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(rule.column).each);
+            let mut values = std::mem::take(frame.table_mut(section).values_mut(rule.column));
             let memory = &self.memories[remembered(section).place()];
             let view = View { frame, section, memory, rows: &rows, texts: None };
             let coded = self.coded(self.places.columns[rule.column.index()], parts);
-            let are_values = view.read_column(rule, coded, &mut each).is_some();
+            let are_values = view.read_column(rule, coded, &mut values).is_some();
             let is_text = |value: &u64| *value == ABSENT || *value < self.names.len() as u64;
-            if !are_values || (rule.column.kind() == Kind::Text && !each.iter().all(is_text)) {
+            if !are_values || (rule.column.kind() == Kind::Text && !values.each.iter().all(is_text)) {
                 return Err(Error::with(format_args!(
                     "section {} has no {}",
                     section.id(),
                     rule.column.name()
                 )));
             }
-            frame.table_mut(section).values_mut(rule.column).each = each;
+            *frame.table_mut(section).values_mut(rule.column) = values;
         }
         if section != Section::Exited {
             let memory = &mut self.memories[section.place()];
@@ -301,6 +301,11 @@ impl ChainReader {
             places.extend(0..count as u32);
             return if count <= known { Ok(()) } else { Err(outside()) };
         };
+        // As this version writes the dead.
+        if codes.iter().fold(true, |all, code| all & (*code == bits::NOTHING)) {
+            places.resize(count, NONE);
+            return Ok(());
+        }
         let mut next = 0_u64;
         for code in codes {
             let place = match *code {
@@ -336,7 +341,7 @@ impl ChainReader {
             for Step { rule, is_wanted, .. } in &self.steps[section.place()] {
                 let column = rule.column;
                 if !is_wanted {
-                    frame.table_mut(section).values_mut(column).each.clear();
+                    frame.table_mut(section).values_mut(column).clear();
                 } else if column.kind() == Kind::Text {
                     let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(column).each);
                     for value in each.iter_mut().filter(|value| **value != ABSENT) {

@@ -25,7 +25,7 @@ pub(super) enum Part {
 }
 
 /// A part of a prediction. What is absent counts as 0, but where it is the first.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) is_minus: bool,
     pub(super) part: Part,
@@ -56,6 +56,8 @@ pub(super) const MOST_TERMS: usize = 7;
 pub(super) struct Rule {
     pub(super) column: Column,
     pub(super) sums: [Vec<Term>; CLASSES],
+    /// For each class, the first one with the same prediction.
+    pub(super) alike: [u8; CLASSES],
     /// Whether later frames look at it.
     pub(super) is_remembered: bool,
 }
@@ -127,7 +129,9 @@ fn put(section: Section, column: Column, seen: &mut [bool; COLUMNS], rules: &mut
         }
     }
     debug_assert!(sums.iter().all(|sum| sum.len() <= MOST_TERMS));
-    rules.push(Rule { column, sums, is_remembered: false });
+    let first = |class: usize| sums.iter().position(|sum| *sum == sums[class]).unwrap_or(class) as u8;
+    let alike = std::array::from_fn(first);
+    rules.push(Rule { column, sums, alike, is_remembered: false });
 }
 
 fn plus(part: Part) -> Term {

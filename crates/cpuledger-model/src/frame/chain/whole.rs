@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::frame::column::{Column, Kind};
-use crate::frame::table::{ABSENT, raw_of_signed};
+use crate::frame::table::{ABSENT, Values, raw_of_signed};
 
 use super::bits;
 use super::memory::NONE;
-use super::predict::{Operand, View, at};
+use super::predict::{Operand, Run, View, at};
 use super::rules::{Rule, Term};
 
 /// Where a column is told: a code for each row, and the bits behind them.
@@ -22,22 +22,31 @@ fn base_of(column: Column) -> u64 {
 }
 
 impl View<'_> {
-    /// The values of a column, or none where all are absent. `None`: what is told is no value.
+    /// The values of a column, or one for all rows where that is soon seen. `None`: what is told is no value.
     pub(super) fn read_column(
         &self,
         rule: &Rule,
         mut told: Option<CodedColumn<'_>>,
-        each: &mut Vec<u64>,
+        values: &mut Values,
     ) -> Option<()> {
-        each.clear();
-        if told.is_none() && self.is_nothing_predicted(rule) {
-            return Some(());
-        }
+        values.clear();
         let base = base_of(rule.column);
+        match &told {
+            None if self.is_nothing_predicted(rule) => return Some(()),
+            Some(told) if self.is_base_predicted(rule) && are_equal(told.codes) => {
+                values.constant = base;
+                return Some(());
+            }
+            _ => {}
+        }
         let zero = if told.is_some() { base } else { ABSENT };
+        let each = &mut values.each;
         each.resize(self.rows.memory.len(), 0);
         let mut begin = 0;
-        for run in &self.rows.runs {
+        // Rows with the same prediction are read at once, whatever their classes.
+        let alike = |run: &Run| rule.alike[usize::from(run.class)];
+        for runs in self.rows.runs.chunk_by(|one, other| alike(one) == alike(other)) {
+            let Some(run) = runs.last() else { break };
             let rows = begin..run.end as usize;
             begin = rows.end;
             let terms = &rule.sums[usize::from(run.class)];
@@ -72,6 +81,13 @@ impl View<'_> {
         })
     }
 
+    /// Whether each row has a number, and that of nothing, if all codes are [`bits::EQUAL`].
+    fn is_base_predicted(&self, rule: &Rule) -> bool {
+        let runs = &self.rows.runs;
+        let is_base = |run: &Run| rule.sums[usize::from(run.class)].is_empty();
+        rule.column.kind() != Kind::Text && !runs.is_empty() && runs.iter().all(is_base)
+    }
+
     /// Puts the predictions of these rows in their places. Returns whether the value of the row before is to be added to each.
     fn predict(&self, of: Column, terms: &[Term], rows: Range<usize>, zero: u64, into: &mut [u64]) -> bool {
         let Some((first, others)) = terms.split_first() else {
@@ -89,13 +105,16 @@ impl View<'_> {
         if others.is_empty() {
             return goes_on;
         }
-        let mut has_absent = false;
-        for place in into.iter_mut().filter(|place| **place == ABSENT) {
-            (*place, has_absent) = (0, true);
+        let known = |value: u64| if value == ABSENT { 0 } else { value };
+        let has_absent = has_absent(into);
+        if has_absent {
+            into.iter_mut().for_each(|place| *place = known(*place));
         }
         for Term { is_minus, part } in others {
-            let known = |value: u64| if value == ABSENT { 0 } else { value };
             let operand = self.operand(*part, of);
+            if matches!(operand, Operand::Constant(0 | ABSENT)) {
+                continue;
+            }
             if *is_minus {
                 self.each(operand, &rows, into, |place, value| *place = place.wrapping_sub(known(value)));
             } else {
@@ -163,7 +182,7 @@ fn value(code: u8, predicted: u64, bits: &mut bits::Reader<'_>, base: u64, is_wr
 
 /// Adds what is told to what is predicted.
 fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -> Option<()> {
-    if are_numbers(codes) && !each.contains(&ABSENT) {
+    if are_numbers(codes) && !has_absent(each) {
         return add_numbers(codes, bits, each).then_some(());
     }
     let mut is_wrong = false;
@@ -173,6 +192,16 @@ fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -
     (!is_wrong).then_some(())
 }
 
+/// Whether each row is as predicted. It looks at all of them, as that takes less time than to stop at the first that is not.
+fn are_equal(codes: &[u8]) -> bool {
+    codes.iter().fold(0, |all, code| all | *code) == bits::EQUAL
+}
+
+/// Likewise, whether a row has nothing.
+fn has_absent(each: &[u64]) -> bool {
+    each.iter().fold(false, |any, value| any | (*value == ABSENT))
+}
+
 /// Whether each code is as predicted, or of a number.
 fn are_numbers(codes: &[u8]) -> bool {
     codes.iter().fold(true, |all, code| all & (*code != bits::NOTHING) & bits::is_code(*code))
@@ -180,20 +209,20 @@ fn are_numbers(codes: &[u8]) -> bool {
 
 /// Likewise, where each code is of a number and each prediction is one. Returns whether all sums are values.
 fn add_numbers(codes: &[u8], bits: &mut bits::Reader<'_>, each: &mut [u64]) -> bool {
-    let mut is_wrong = false;
-    let mut add = |code: u8, place: &mut u64| {
-        *place = place.wrapping_add(bits.difference_of_any(code));
-        is_wrong |= *place == ABSENT;
-    };
+    // A copy stays in registers.
+    let mut own = *bits;
     let (eights, rest) = codes.as_chunks::<8>();
     let (places, last) = each.split_at_mut(eights.len() * 8);
     for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
         if u64::from_ne_bytes(*eight) != 0 {
-            eight.iter().zip(places).for_each(|(code, place)| add(*code, place));
+            let differences = own.differences_of_any(eight);
+            places.iter_mut().zip(differences).for_each(|(place, more)| *place = place.wrapping_add(more));
         }
     }
-    rest.iter().zip(last).for_each(|(code, place)| add(*code, place));
-    !is_wrong
+    let both = rest.iter().zip(last);
+    both.for_each(|(code, place)| *place = place.wrapping_add(own.difference_of_any(*code)));
+    *bits = own;
+    !has_absent(each)
 }
 
 /// The row before, and what is there.
@@ -232,8 +261,16 @@ fn follow_and_add_at_once(
     base: u64,
     mut each: &mut [u64],
 ) -> bool {
-    let mut is_wrong = !codes.iter().fold(true, |all, code| all & bits::is_code(*code));
-    for codes in codes.chunk_by(|_, next| *next != bits::NOTHING) {
+    if !codes.iter().fold(true, |all, code| all & bits::is_code(*code)) {
+        return false;
+    }
+    let has_nothing = !are_numbers(codes);
+    let (mut rest, mut is_wrong) = (codes, false);
+    while let Some((_, others)) = rest.split_first() {
+        // Up to the next row that has nothing.
+        let next = has_nothing.then(|| others.iter().position(|code| *code == bits::NOTHING)).flatten();
+        let (codes, behind) = rest.split_at(next.map_or(rest.len(), |next| next + 1));
+        rest = behind;
         let (mut own, behind) = each.split_at_mut(codes.len());
         each = behind;
         let mut codes = codes.iter();
@@ -255,7 +292,7 @@ fn follow_and_add_at_once(
         let (places, behind) = own.split_at_mut(eights.len() * 8);
         for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
             let is_equal = u64::from_ne_bytes(*eight) == 0;
-            let differences = if is_equal { [0; 8] } else { eight.map(|code| bits.difference_of_any(code)) };
+            let differences = if is_equal { [0; 8] } else { bits.differences_of_any(eight) };
             places.iter_mut().zip(differences).for_each(|(place, difference)| go_on(place, difference));
         }
         rest.iter().zip(behind).for_each(|(code, place)| go_on(place, bits.difference_of_any(*code)));
@@ -263,7 +300,7 @@ fn follow_and_add_at_once(
     !is_wrong
 }
 
-const _: () = assert!(bits::EQUAL == 0, "eight codes that are as predicted are a zero");
+const _: () = assert!(bits::EQUAL == 0, "codes that are as predicted are zeros");
 
 #[cfg(test)]
 mod tests {
