@@ -121,20 +121,6 @@ def test_an_interval_of_the_service(burn):
         assert all(other == looks(one) for other in found)
 
 
-def test_a_table_is_built_once_for_all(recording):
-    alone = cpuledger.table(cpuledger.read(recording), "tasks")
-    shared = cpuledger.table(cpuledger.read(recording), "tasks")
-    expected = alone.to_dicts()
-    assert len(expected) > 100
-
-    def work(number: int) -> object:
-        if number % 2:
-            shared.__arrow_c_stream__()
-        return shared.to_dicts()
-
-    assert all(found == expected for found in together(work))
-
-
 def test_a_recording(recording):
     expected = [one.to_json() for one in cpuledger.read(recording)]
     shared = cpuledger.read(recording)
