@@ -10,7 +10,7 @@ from test_threads import TABLES, together
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_built_once_for_all(recording, name):
+def test_all_have_the_rows_of_one_table(recording, name):
     known = [one for one in cpuledger.read(recording) if getattr(one, name) is not None]
     alone, shared = cpuledger.table(known, name), cpuledger.table(known, name)
     expected = alone.to_dicts()
@@ -19,7 +19,7 @@ def test_a_table_is_built_once_for_all(recording, name):
     for table in tables:
         table.validate(full=True)
         assert table.to_pylist() == expected
-    # They share the memory of the batches, too.
+    # It was built once: they share the memory of its batches.
     addresses = {
         tuple(buffer.address for buffer in table["pid"].chunk(0).buffers() if buffer is not None)
         for table in tables
