@@ -1,6 +1,7 @@
 //! A table: a sequence of rows, and a stream of Arrow.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
@@ -25,6 +26,8 @@ pub(crate) struct Table {
     columns: Vec<&'static Column>,
     /// Made when they are first wanted.
     batches: OnceLock<Vec<RecordBatch>>,
+    /// Held by the thread that makes them: others wait for these, and do not make more.
+    making: Mutex<()>,
 }
 
 impl Table {
@@ -42,7 +45,7 @@ impl Table {
             rows += part.len(section).unwrap_or(0);
             starts.push(rows);
         }
-        Table { section, parts, starts, columns, batches: OnceLock::new() }
+        Table { section, parts, starts, columns, batches: OnceLock::new(), making: Mutex::default() }
     }
 
     fn rows(&self) -> usize {
@@ -60,7 +63,9 @@ impl Table {
         object(py, books, self.section, index)
     }
 
+    /// The batches. It may take long, so it is called without the lock of the interpreter.
     fn batches(&self) -> Result<&Vec<RecordBatch>, arrow_schema::ArrowError> {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(batches) = self.batches.get() {
             return Ok(batches);
         }
@@ -103,7 +108,7 @@ impl Table {
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> RowIterator {
-        RowIterator { table: slf.unbind(), next: 0 }
+        RowIterator { table: slf.unbind(), next: AtomicUsize::new(0) }
     }
 
     fn __repr__(&self) -> String {
@@ -198,11 +203,11 @@ impl Table {
     }
 }
 
-/// The rows of a table, one after another.
-#[pyclass(module = "cpuledger")]
+/// The rows of a table, one after another. Threads that share it get each row once.
+#[pyclass(frozen, module = "cpuledger")]
 struct RowIterator {
     table: Py<Table>,
-    next: usize,
+    next: AtomicUsize,
 }
 
 #[pymethods]
@@ -211,12 +216,11 @@ impl RowIterator {
         slf
     }
 
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let table = self.table.get();
-        if self.next >= table.rows() {
-            return Ok(None);
-        }
-        self.next += 1;
-        table.row(py, self.next - 1).map(Some)
+        let rows = table.rows();
+        let following = |next| (next < rows).then_some(next + 1);
+        let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, following);
+        taken.ok().map(|row| table.row(py, row)).transpose()
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,10 @@ from cpuledger._cpuledger import Measuring
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
+
+
+#: Held for an instant, when a measurement begins or ends.
+_turn = threading.Lock()
 
 
 class Used(NamedTuple):
@@ -80,10 +85,20 @@ class measure:
 
     def __init__(self, *, socket: Path | None = None) -> None:
         self._socket = None if socket is None else os.fspath(socket)
+        self._is_begun = False
         self._measuring: Measuring | None = None
+        self._figures: dict[str, Any] | None = None
 
     def __enter__(self) -> measure:
-        self._measuring = Measuring(self._socket)
+        with _turn:
+            if self._is_begun:
+                raise RuntimeError("this measurement has begun already; call measure() once for each with block")
+            self._is_begun, self._figures = True, None
+        try:
+            self._measuring = Measuring(self._socket)
+        except BaseException:
+            self._is_begun = False
+            raise
         return self
 
     def __exit__(
@@ -92,29 +107,35 @@ class measure:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        measuring, self._measuring = self._measuring, None
+        with _turn:
+            measuring, self._measuring = self._measuring, None
         if measuring is None:
             return
         try:
             figures = measuring.end()
+            for name in ("by_command", "by_ancestry"):
+                figures[name] = {comm: Used(*used) for comm, used in figures[name].items()}
+            figures["running"] = [Running(*one) for one in figures["running"]]
+            # All at once: another thread may read them.
+            self._figures = figures
         except Exception:
             # What the block has raised counts.
             if error is None:
                 raise
-            return
-        for name, value in figures.items():
-            if name in ("by_command", "by_ancestry"):
-                value = {comm: Used(*used) for comm, used in value.items()}
-            elif name == "running":
-                value = [Running(*one) for one in value]
-            setattr(self, name, value)
+        finally:
+            self._is_begun = False
 
     def __getattr__(self, name: str) -> Any:
-        if name in measure.__annotations__:
+        if name not in measure.__annotations__:
+            raise AttributeError(f"a measurement has no attribute `{name}`")
+        if self._figures is None:
             raise AttributeError(f"`{name}` is there when the measurement has ended: read it behind the with block")
-        raise AttributeError(f"a measurement has no attribute `{name}`")
+        return self._figures[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(self._figures or ())]
 
     def __repr__(self) -> str:
-        if "cpu_ns" not in self.__dict__:
+        if self._figures is None:
             return "<measure: it has not ended>"
         return f"<measure: {self.cpu_ns / 1e9:.3f} s of CPU time of {self.processes} processes>"

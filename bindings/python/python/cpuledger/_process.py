@@ -206,6 +206,24 @@ class _Listings:
 _listings = _Listings()
 
 
+class _Held(threading.local):
+    """The rows that this thread's answers come from meanwhile: by ``id`` of a process, with the time when each was read."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[ListedRow, int]] = {}
+
+
+_held = _Held()
+
+
+class _Remembered:
+    """What all objects of ``process_iter`` for one process share."""
+
+    before: tuple[int, int] | None = None
+    """When its CPU time was read last, and how much it was."""
+    created: float | None = None
+
+
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -240,23 +258,19 @@ class Process:
             raise ValueError(f"a pid is positive, not {pid}")
         self._pid = pid
         self._start_ns: int | None = None
-        self._created: float | None = None
-        self._held: tuple[ListedRow, int] | None = None
-        self._before: tuple[int, int] | None = None
+        self._remembered = _Remembered()
         self._start_ns = self._read(("comm", "start_time_ns"))[0].start_time_ns
 
     @classmethod
-    def _of(cls, row: ListedRow) -> Process:
+    def _of(cls, row: ListedRow, remembered: _Remembered | None = None) -> Process:
         """Of a row of a listing."""
         self = cls.__new__(cls)
         self._pid, self._start_ns = row.pid, row.start_time_ns
-        self._created, self._held, self._before = None, None, None
+        self._remembered = remembered or _Remembered()
         return self
 
     def _read(self, fields: Collection[str]) -> tuple[ListedRow, int]:
-        if self._held is not None:
-            return self._held
-        return _listings.row(self._pid, self._start_ns, fields)
+        return _held.rows.get(id(self)) or _listings.row(self._pid, self._start_ns, fields)
 
     def _values(self, attribute: str) -> list[Any]:
         """The values of the fields that an attribute needs. What is not known is denied."""
@@ -297,9 +311,12 @@ class Process:
 
     def create_time(self) -> float:
         """When it was started, in seconds since 1970."""
-        if self._created is None:
-            self._created = _boot_s() + self._known("create_time")[0] / 1e9
-        return self._created
+        created = self._remembered.created
+        if created is None:
+            computed = _boot_s() + self._known("create_time")[0] / 1e9
+            # Of several threads, the first counts.
+            created = vars(self._remembered).setdefault("created", computed)
+        return created
 
     def username(self) -> str:
         """Name of its real user; the number where there is none."""
@@ -342,25 +359,27 @@ class Process:
 
         With ``interval``, that is waited for between two readings. Else the first call returns 0.0. The CPU time is exact to the nanosecond.
         """
+        before = self._remembered.before
         if interval is not None:
             if interval < 0:
                 raise ValueError(f"`interval` is positive, not {interval}")
-            self._usage_since(self._before)
+            before = self._used()
             time.sleep(interval)
-        return round(self._usage_since(self._before), 1)
-
-    def _usage_since(self, before: tuple[int, int] | None) -> float:
-        row, read_ns = self._read(_FIELDS["cpu_percent"])
-        used_ns = row.runtime_ns
-        if used_ns is None:
-            self._known("cpu_percent")
+        now = self._used()
+        if now is None or before is not None and now[0] <= before[0]:
             return 0.0
-        if before is not None and read_ns <= before[0]:
-            return 0.0
-        self._before = read_ns, used_ns
+        self._remembered.before = now
         if before is None:
             return 0.0
-        return 100.0 * (used_ns - before[1]) / (read_ns - before[0])
+        return round(100.0 * (now[1] - before[1]) / (now[0] - before[0]), 1)
+
+    def _used(self) -> tuple[int, int] | None:
+        """When its CPU time was read, and how much it was."""
+        row, read_ns = self._read(_FIELDS["cpu_percent"])
+        if row.runtime_ns is None:
+            self._known("cpu_percent")
+            return None
+        return read_ns, row.runtime_ns
 
     def memory_info(self) -> pmem:
         """Its memory."""
@@ -430,15 +449,16 @@ class Process:
     @contextlib.contextmanager
     def oneshot(self) -> Iterator[None]:
         """In this block, all answers come from one listing."""
-        if self._held is not None:
+        rows = _held.rows
+        if id(self) in rows:
             yield
             return
         fields = {field for fields in _FIELDS.values() for field in fields}
-        self._held = _listings.row(self._pid, self._start_ns, fields)
+        rows[id(self)] = _listings.row(self._pid, self._start_ns, fields)
         try:
             yield
         finally:
-            self._held = None
+            del rows[id(self)]
 
     def as_dict(self, attrs: Collection[str] | None = None, ad_value: Any = None) -> dict[str, Any]:
         """These attributes, or all that are provided. What is denied is ``ad_value``."""
@@ -485,8 +505,8 @@ _known_lock = threading.Lock()
 def process_iter(attrs: Collection[str] | None = None, ad_value: Any = None) -> Iterator[Process]:
     """Every process that you are shown, by pid. All are of one listing.
 
-    With ``attrs``, each has ``info``, a dictionary of these attributes (of all with an empty list); what is denied is ``ad_value``. A process is the same
-    object in each call.
+    With ``attrs``, each has ``info``, a dictionary of these attributes (of all with an empty list); what is denied is ``ad_value``. Without,
+    a process is the same object in each call. Either way, ``cpu_percent()`` knows the call before.
     """
     if isinstance(attrs, str):
         raise TypeError("`attrs` is a list of names")
@@ -514,11 +534,14 @@ def _informed(
 ) -> Iterator[Process]:
     for process, row in found:
         if wanted is not None:
-            process._held = row, read_ns
+            # Another thread may ask for other attributes: each call has objects of its own.
+            process = Process._of(row, process._remembered)
+            held = _held.rows
+            held[id(process)] = row, read_ns
             try:
                 process.info = {name: process._attribute(name, ad_value) for name in wanted}
             finally:
-                process._held = None
+                del held[id(process)]
         yield process
 
 
