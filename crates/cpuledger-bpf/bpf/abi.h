@@ -611,8 +611,7 @@ struct cpuledger_disk {
 
 /* Hooks of a CPU that have begun, and that have ended: as in cpuledger_cpu_network. */
 struct cpuledger_cpu_disk {
-	u64 entered;
-	u64 left;
+	u64 entered, left;
 	u64 reserved[6];
 } __attribute__((aligned(64)));
 
