@@ -542,8 +542,7 @@ struct cpuledger_slot_network {
 
 /* Likewise, of a CPU. Its hooks write all of it; the reader zeroes the accumulators of the closed interval. */
 struct cpuledger_cpu_network {
-	u64 entered; /* hooks that have begun, and that have ended: the reader waits for those that were there when it has closed the CPU */
-	u64 left;
+	u64 entered, left; /* hooks that have begun, and that have ended: the reader waits for those that were there when it has closed the CPU */
 	struct cpuledger_network all[2];	  /* by parity of the interval */
 	struct cpuledger_network unattributed[2]; /* the part of that without a slot */
 } __attribute__((aligned(64)));
