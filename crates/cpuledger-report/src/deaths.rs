@@ -332,7 +332,7 @@ mod tests {
     const DEAD: i64 = 100_000;
 
     /// One process lives, and has the time of these, each of which has used 1: of a dead task pid, start, and those of the heir.
-    fn frame_of(tasks: &[((i64, u64), (i64, u64))]) -> Frame {
+    fn frame_of(tasks: &[(Id, Id)]) -> Frame {
         let mut frame = Frame::new();
         let living = frame.table_mut(Section::Processes);
         living.reset(1);
