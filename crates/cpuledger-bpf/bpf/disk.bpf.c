@@ -166,17 +166,26 @@ static __noinline int take_over(struct cpuledger_slot_disk *of_slot, u64 owner, 
 	return 0;
 }
 
+/* Whether a task that is off the CPU was woken: it waits for a CPU, and no longer for what comes now. */
+static __always_inline bool was_woken(const struct cpuledger_slot *slot)
+{
+	struct task_struct *task = (void *)slot->task;
+	u32 state = bpf_core_field_exists(task->__state) ? BPF_CORE_READ(task, __state) : (u32)BPF_CORE_READ(task, state);
+
+	return !(state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT));
+}
+
 /*
  * A part of a request has come, and its task is blocked for I/O: since it left the CPU, since the last part that came, or since the interval began. The
  * kernel wakes the task after this.
  */
-static __always_inline u64 blocked_until_now(struct cpuledger_slot_disk *of_slot, u32 number, u64 interval)
+static __always_inline u64 blocked_until_now(struct cpuledger_slot_disk *of_slot, const struct cpuledger_slot *slot, u32 number, u64 interval)
 {
 	struct cpuledger_slot_off *off = off_at(number);
 	u64 word = off ? *(volatile u64 *)&off->off : 0, from_ns = word >> CPULEDGER_OFF_SHIFT;
 	u64 last_ns = *(volatile u64 *)&of_slot->blocked_until_ns, start_ns = interval_start(interval), now_ns;
 
-	if ((word & CPULEDGER_OFF_MASK) != CPULEDGER_OFF_IO + 1)
+	if ((word & CPULEDGER_OFF_MASK) != CPULEDGER_OFF_IO + 1 || was_woken(slot))
 		return 0;
 	if (from_ns < last_ns)
 		from_ns = last_ns;
@@ -208,7 +217,7 @@ static __always_inline struct cpuledger_disk *book(struct request *rq, const str
 		return disk;
 	}
 	if (use->bytes)
-		use->blocked_ns = blocked_until_now(of_slot, number, interval);
+		use->blocked_ns = blocked_until_now(of_slot, slot, number, interval);
 	add(&disk->all[kind], use);
 	if (of_slot->owner[interval & 1] != of->owner)
 		take_over(of_slot, of->owner, interval & 1);
