@@ -166,7 +166,7 @@ mod tests {
             [("backup.service", "web.service"), ("quota", "web.service"), (REST, REST)],
             "{shown:?}"
         );
-        assert!(shown[0].2 > 10 * 9_000_000_001 && shown[0].2 % 9_000_000_001 == 0, "{shown:?}");
+        assert!(shown[0].2 > 10 * 9_000_000_001 && shown[0].2.is_multiple_of(9_000_000_001), "{shown:?}");
         assert_eq!(books.pairs().count(), 2, "a command is in no cgroup of its own");
     }
 
