@@ -65,6 +65,9 @@ impl Table {
 
     /// The batches. It may take long, so it is called without the lock of the interpreter.
     fn batches(&self) -> Result<&Vec<RecordBatch>, arrow_schema::ArrowError> {
+        if let Some(batches) = self.batches.get() {
+            return Ok(batches);
+        }
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(batches) = self.batches.get() {
             return Ok(batches);

@@ -2,6 +2,7 @@
 
 use cpuledger_model::pairs::{Party, WaitPairs};
 use cpuledger_report::{Accumulator, Dimension, Name};
+use rustc_hash::FxHashMap;
 
 use crate::labels::{self, REST, UNKNOWN};
 use crate::series::Table;
@@ -37,8 +38,18 @@ impl Sums for Waited {
 
 /// Adds the pairs of the frame that `interval` has added last.
 pub fn add(table: &mut Table<Waited>, pairs: &WaitPairs, interval: &Accumulator, by: Dimension) {
+    let users = Users::shared();
+    // There are few parties, and up to the square of their number of pairs.
+    let mut names: FxHashMap<Party, [String; 2]> = FxHashMap::default();
+    let mut name = |party: Party, side: usize| {
+        let names = names.entry(party).or_insert_with(|| {
+            let victim = victim(party, interval, by, &users);
+            [culprit(party, &victim), victim]
+        });
+        names[side].clone()
+    };
     for pair in pairs.iter() {
-        match [culprit(pair.by, interval, by), victim(pair.of, interval, by)] {
+        match [name(pair.by, 0), name(pair.of, 1)] {
             // That is what the rest is called.
             [culprit, victim] if culprit == REST && victim == REST => table.add_rest(&pair.ns),
             sides => table.add(&Name::Path(sides.map(|side| Some(side.into_bytes())).into()), &pair.ns),
@@ -48,20 +59,20 @@ pub fn add(table: &mut Table<Waited>, pairs: &WaitPairs, interval: &Accumulator,
 }
 
 /// Who waited, as in the families by name.
-fn victim(party: Party, interval: &Accumulator, by: Dimension) -> String {
+fn victim(party: Party, interval: &Accumulator, by: Dimension, users: &Users) -> String {
     let Party::Cgroup(ids) = party else { return REST.to_owned() };
-    let label = labels::of(&interval.name_of_cgroup(ids, by), &Users::shared());
+    let label = labels::of(&interval.name_of_cgroup(ids, by), users);
     label.map_or_else(|| UNKNOWN.to_owned(), |label| label.to_string())
 }
 
-/// Who had the CPU, or why nobody had it. A name that is such a word gets a backslash.
-fn culprit(party: Party, interval: &Accumulator, by: Dimension) -> String {
-    if let Some(cause) = party.cause() {
-        return cause.to_owned();
-    }
-    let name = victim(party, interval, by);
+/// Who had the CPU, or why nobody had it. The name of a party that is such a word gets a backslash.
+fn culprit(party: Party, name: &str) -> String {
     let causes = [Party::Idle, Party::Quota, Party::Interrupts, Party::Stolen];
-    if causes.into_iter().any(|party| party.cause() == Some(&*name)) { format!("\\{name}") } else { name }
+    match party.cause() {
+        Some(cause) => cause.to_owned(),
+        None if causes.into_iter().any(|party| party.cause() == Some(name)) => format!("\\{name}"),
+        None => name.to_owned(),
+    }
 }
 
 /// A pair with its own series, or the rest.
@@ -177,9 +188,10 @@ mod tests {
         framing::write_cgroups(&mut frame, &[((Some(1), None), &named)]);
         let mut interval = Accumulator::new(&[Dimension::Cgroup]);
         interval.add(&frame, Instants { start_realtime_ns: 0, end_realtime_ns: 1 });
-        let culprit = |party| culprit(party, &interval, Dimension::Cgroup);
+        let victim = |party| victim(party, &interval, Dimension::Cgroup, &Users::shared());
+        let culprit = |party| culprit(party, &victim(party));
         assert_eq!((&*culprit(cgroup(1)), &*culprit(Party::Idle)), ("\\idle", "idle"));
-        assert_eq!(victim(cgroup(1), &interval, Dimension::Cgroup), "idle");
+        assert_eq!(victim(cgroup(1)), "idle");
         assert_eq!((&*culprit(Party::Other), &*culprit(cgroup(2))), (REST, "cgroup 2"));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cpuledger_model::Dimension;
 use cpuledger_model::field::{Field, Value};
-use cpuledger_model::interval::Interval;
+use cpuledger_model::interval::{Interval, Row};
 use cpuledger_model::wire::WireUse;
 use cpuledger_proc::escape::append_escaped;
 use cpuledger_proc::task::units::unit_or_slice;
@@ -79,12 +79,12 @@ pub fn rows(interval: &Interval, by: Dimension) -> Option<Vec<WireRow>> {
     Some(rows)
 }
 
-/// All of them, and what went through all sockets: of tasks without a cgroup or a row, too.
+/// All of them, and the payload of all tasks: of those without a cgroup, too.
 pub fn sum(interval: &Interval, rows: &[WireRow]) -> WireRow {
     let mut used = WireUse::default();
     rows.iter().for_each(|row| used.add(&row.used));
-    let sent_and_received = interval.network.sent_bytes.zip(interval.network.received_bytes);
-    let payload = sent_and_received.map(|(sent, received)| [sent, received]);
+    let of_tasks = interval.processes.iter().map(payload_of).fold([0; 2], add);
+    let payload = interval.network.sent_bytes.map(|_| of_tasks);
     WireRow { name: WireName::Named("TOTAL".to_owned()), used, payload }
 }
 
@@ -93,11 +93,14 @@ fn payload(interval: &Interval) -> Option<HashMap<u64, [u64; 2]>> {
     interval.network.sent_bytes?;
     let mut sums: HashMap<u64, [u64; 2]> = HashMap::new();
     for row in interval.processes.iter().filter(|row| row.task.known.contains(Field::CgroupId)) {
-        let of = &row.usage.growth;
         let sum = sums.entry(row.task.cgroup_id).or_default();
-        *sum = add(*sum, [of.network_sent_bytes, of.network_received_bytes]);
+        *sum = add(*sum, payload_of(row));
     }
     Some(sums)
+}
+
+fn payload_of(row: &Row) -> [u64; 2] {
+    [row.usage.growth.network_sent_bytes, row.usage.growth.network_received_bytes]
 }
 
 fn add(sum: [u64; 2], more: [u64; 2]) -> [u64; 2] {
@@ -113,14 +116,14 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use cpuledger_model::field::FieldSet;
-    use cpuledger_model::interval::{Row, Usage};
+    use cpuledger_model::interval::Usage;
     use cpuledger_model::make;
     use cpuledger_model::task::Task;
     use cpuledger_model::wire::{Wire, WireCgroup};
 
     use super::*;
 
-    /// Two cgroups of a unit, one of another, one that is gone, and others; a task of the first, one without a cgroup, and what is of no row.
+    /// Two cgroups of a unit, one of another, one that is gone, and others; a task of the first, and one without a cgroup, which uses a Unix socket, too.
     pub(crate) fn example() -> Interval {
         let cgroup = |id, path: &str, figures| {
             make!(WireCgroup { id, path: path.as_bytes().to_vec(), used: WireUse::of(figures) })
@@ -130,6 +133,7 @@ pub(crate) mod tests {
         usage.growth.network_sent_bytes = 12_000_000;
         let mut homeless = make!(Usage {});
         homeless.growth.network_sent_bytes = 400;
+        homeless.growth.unix_sent_bytes = 5_000_000_000;
         let mut interval = make!(Interval {
             wire: Some(Wire::of([
                 cgroup(Some(7), "/system.slice/web.service/a", [12_300_000, 8_500, 800_000, 7_000]),
@@ -140,7 +144,7 @@ pub(crate) mod tests {
             ])),
             processes: vec![Row::new(task, usage), Row::new(make!(Task {}), homeless)],
         });
-        interval.network.sent_bytes = Some(12_000_500);
+        interval.network.sent_bytes = Some(5_012_000_400);
         interval.network.received_bytes = Some(0);
         interval
     }
@@ -165,7 +169,7 @@ pub(crate) mod tests {
         for rows in [units, cgroups] {
             let all = sum(&interval, &rows);
             assert_eq!(all.used, interval.wire.as_ref().expect("it is kept").sum());
-            assert_eq!(all.payload, Some([12_000_500, 0]));
+            assert_eq!(all.payload, Some([12_000_400, 0]));
         }
         assert_eq!(rows(&Interval::default(), Dimension::Cgroup), None);
         let by_cgroup_alone = make!(Interval { wire: interval.wire.clone() });

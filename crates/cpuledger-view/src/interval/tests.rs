@@ -298,7 +298,7 @@ fn the_wire_of_each_unit_is_a_row() {
             "(unknown) 128B 1 0B 128B 0B 0 0B 0B",
             "(other cgroups) 64B 1 - - 64B 1 - -",
             "backup.service 0B 0 0B 0B 52B 1 0B 52B",
-            "TOTAL 11.7M 8512 11.4M 293.6K 781.3K 7002 0B 781.3K",
+            "TOTAL 11.7M 8512 11.4M 293.7K 781.3K 7002 0B 781.3K",
         ]
     );
     assert!(page_of(&Interval::default()).starts_with("What cgroups send on the wire was not counted"));
