@@ -277,12 +277,19 @@ fn the_dead_keep_their_bytes_and_their_heir_has_them_too_root() {
     children.iter().for_each(has_sent);
     let earlier = frame(books.close());
     let pids: Vec<i32> = children.iter().map(|child| child.id().cast_signed()).collect();
-    for pid in &pids {
-        let row = books.interval.processes.iter().find(|row| row.task.pid == Pid(*pid));
-        assert_eq!(row.expect("it has run").usage.growth.udp_sent_bytes, 1_000);
-    }
+    let sent_by = |pid: i32| {
+        let row = books.interval.processes.iter().find(|row| row.task.pid == Pid(pid));
+        row.expect("it has run").usage.growth.udp_sent_bytes
+    };
+    let sent: Vec<u64> = pids.iter().map(|pid| sent_by(*pid)).collect();
+    let network = books.interval.network;
     children.into_iter().for_each(let_go);
     let later = frame(books.close());
+    // Where a hook may be preempted, the kernel skips it for a task that calls meanwhile on the same CPU, and counts that.
+    if skipped_hooks() > 0 {
+        return not_run(&format!("the kernel has skipped {} hooks: {network:?}", skipped_hooks()));
+    }
+    assert!(sent.iter().all(|bytes| *bytes == 1_000), "{sent:?}: {network:?}");
     let rest = SENT_BY_CHILD - 1_000;
     check_dead(&books.interval, &pids, rest);
     assert_eq!(books.own().udp_sent_bytes, CHILDREN as u64 * rest, "it is their heir");

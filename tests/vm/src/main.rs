@@ -23,6 +23,7 @@ use std::{env, fmt, fs, thread};
 use anyhow::Context;
 use clap::Parser;
 use cpuledger_vm::extent::{Choice, Chosen};
+use cpuledger_vm::suite::Suite;
 use cpuledger_vm::{Architecture, Extent, Machine, Series};
 
 use boot::{Booted, Guest};
@@ -114,16 +115,17 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let booted = boot_all(&guests)?;
     let guests_took = boot.elapsed().as_secs_f64();
     print!("{}", table::terminal(&booted));
-    let problems: Vec<String> =
+    let at_first: Vec<String> =
         booted.iter().flat_map(|booted| booted.problems(choice.is_complete())).collect();
-    for problem in &problems {
+    for problem in &at_first {
         println!("FAILED: {problem}");
     }
+    let problems = left_after_another_run(&guests, &booted, choice.is_complete())?;
     for sentence in &left_out {
         println!("cpuledger-vm: {sentence}");
     }
     let is_all = arguments.series.is_empty() && arguments.machine.is_empty() && choice.is_complete();
-    if arguments.write && is_all && left_out.is_empty() && problems.is_empty() {
+    if arguments.write && is_all && left_out.is_empty() && at_first.is_empty() {
         fs::write(DOCUMENT, table::document(&booted)).with_context(|| format!("cannot write {DOCUMENT}"))?;
     }
     println!(
@@ -223,6 +225,36 @@ fn has_machine(kernels: &[Kernel], kernel: &Kernel, machine: Machine) -> bool {
 /// Whether its architecture has no newer one.
 fn is_newest(kernels: &[Kernel], kernel: &Kernel) -> bool {
     kernels.iter().rfind(|other| other.architecture == kernel.architecture) == Some(kernel)
+}
+
+/// Runs suites with a test that has failed once more, in a guest with nothing else, as scripts/run-tests does. Returns the problems that are left.
+fn left_after_another_run(
+    guests: &[Guest<'_>],
+    booted: &[Booted],
+    is_complete: bool,
+) -> anyhow::Result<Vec<String>> {
+    let (mut left, mut again) = (Vec::new(), Vec::new());
+    for booted in booted {
+        let problems = booted.problems(is_complete);
+        let has_failed = |suite: &Suite| problems.iter().any(|problem| problem.contains(&suite.name()));
+        let suites = Chosen::of(|suite| booted.suites.has(suite) && has_failed(suite));
+        let is_of_suite = |problem: &String| suites.suites().any(|suite| problem.contains(&suite.name()));
+        left.extend(problems.iter().filter(|problem| !is_of_suite(problem)).cloned());
+        let is_same =
+            |guest: &&Guest<'_>| (guest.machine, guest.kernel.series) == (booted.machine, booted.series);
+        let guest = guests.iter().find(is_same).filter(|_| suites.suites().next().is_some());
+        again.extend(guest.map(|guest| Guest { suites, ..guest.clone() }));
+    }
+    if !again.is_empty() {
+        println!("cpuledger-vm: runs what has failed again, in {} guests", again.len());
+        let problems: Vec<String> =
+            boot_all(&again)?.iter().flat_map(|booted| booted.problems(false)).collect();
+        for problem in &problems {
+            println!("FAILED TWICE: {problem}");
+        }
+        left.extend(problems);
+    }
+    Ok(left)
 }
 
 /// Where kernels are kept between runs: they are the same for all clones.

@@ -70,8 +70,10 @@ pub(crate) fn check_rows(section: Section, table: &Table) -> Result<(), Error> {
     if table.len() <= most as usize {
         return Ok(());
     }
-    let sentence = format_args!("section {} has more than {most} rows", section.id());
-    Err(Error::of_with(ErrorKind::TooLarge, sentence))
+    Err(Error::of_with(
+        ErrorKind::TooLarge,
+        format_args!("section {} has more than {most} rows", section.id()),
+    ))
 }
 
 /// Whether that holds of these values, one by one.
