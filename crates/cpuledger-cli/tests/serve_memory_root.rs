@@ -68,10 +68,10 @@ struct Start {
 }
 
 impl Start {
-    /// What docs/service.md states. Of the fixed part, 16 MiB are the ledger of the usual size, and 60 the largest one that takes over when
-    /// slots run low: it depends on chance whether all start in one interval, so whether the ledger grows.
+    /// What docs/administration.md states. Of the fixed part, 16 MiB are the ledger of the usual size, and 60 the largest one that takes over when
+    /// slots run low: it depends on chance whether all start in one interval, so whether the ledger grows, and whether a listing is made meanwhile.
     fn most_bytes(&self) -> u64 {
-        (132 << 20) + self.threads as u64 * 1_400
+        (140 << 20) + self.threads as u64 * 1_400
     }
 }
 
