@@ -122,8 +122,12 @@ fn requests_are_those_of_the_kernel_and_of_the_task_root() {
     let growth = row.usage.growth;
     // A block is read and written at once; metadata may come on top.
     let bytes = BLOCKS * BLOCK as u64;
-    assert_eq!((growth.disk_reads, growth.disk_read_bytes), (BLOCKS, bytes), "{growth:?}");
-    assert!(growth.disk_writes >= BLOCKS && growth.disk_written_bytes >= bytes, "{growth:?}");
+    assert_eq!(growth.disk_read_bytes, growth.disk_reads * BLOCK as u64, "{growth:?}");
+    // A kernel that hides a switch leaves a request without its task: it is among those of no row, and there are few.
+    let of_no_row = interval.disks.as_ref().expect("it is kept").unattributed();
+    let is_all = |count, of_no_row| count > BLOCKS * 9 / 10 && count + of_no_row >= BLOCKS;
+    assert!(growth.disk_reads <= BLOCKS && is_all(growth.disk_reads, of_no_row.reads.count), "{growth:?}");
+    assert!(is_all(growth.disk_writes, of_no_row.writes.count), "{growth:?} {of_no_row:?}");
     assert!(growth.disk_written_bytes < bytes + bytes / 10, "{growth:?}");
     let busiest = interval.disks.as_ref().expect("it is kept").devices.iter();
     let disk = busiest.max_by_key(|disk| disk.all.reads.count).expect("there is one");
