@@ -7,6 +7,22 @@ use crate::compat::groups::Gauge;
 use crate::own::Own;
 use crate::totals::Figure::{self, Of};
 
+/// A label beside the dimension.
+#[derive(Debug, Clone, Copy)]
+pub struct Label<'a> {
+    /// Its name, and its value.
+    pub own: (&'static str, &'a str),
+    /// The same as an attribute of OpenTelemetry. That of the name in the dimension is called like the dimension.
+    pub attribute: (&'static str, &'a str),
+}
+
+impl Label<'_> {
+    /// With the same value as an attribute.
+    pub fn of<'a>(name: &'static str, attribute: &'static str, value: &'a str) -> Label<'a> {
+        Label { own: (name, value), attribute: (attribute, value) }
+    }
+}
+
 /// Where the samples of a family come from.
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -34,42 +50,22 @@ pub enum Kind {
     Container(OfContainer),
 }
 
-/// A figure of each name of a family by dimension.
-pub struct OfName {
-    /// The figure.
-    pub figure: Figure,
-    /// A further label and its value, where there are several.
-    pub label: Option<(&'static str, &'static str)>,
-    /// The same as an attribute of OpenTelemetry.
-    pub attribute: Option<(&'static str, &'static str)>,
-}
-
 impl Kind {
-    /// What each name has of a family by dimension; nothing: it is another family.
-    pub fn of_name(&self) -> Vec<OfName> {
+    /// What each name has of a family by dimension, with a further label where there are several; nothing: it is another family.
+    pub fn of_name(&self) -> Vec<(Figure, Option<Label<'static>>)> {
         match *self {
-            Kind::Series(figure) => vec![OfName { figure, label: None, attribute: None }],
+            Kind::Series(figure) => vec![(figure, None)],
             Kind::Cpu => {
-                PARTS.map(|(part, figure)| OfName::part(figure, "part", "cpuledger.part", [part; 2])).into()
+                PARTS.map(|(part, figure)| (figure, Some(Label::of("part", "cpuledger.part", part)))).into()
             }
             Kind::Directions(of, figures) => [0, 1]
                 .map(|nth| {
-                    OfName::part(figures[nth], "direction", of.attribute, [of.words[nth], of.values[nth]])
+                    let (own, attribute) = (("direction", of.words[nth]), (of.attribute, of.values[nth]));
+                    (figures[nth], Some(Label { own, attribute }))
                 })
                 .into(),
             _ => Vec::new(),
         }
-    }
-}
-
-impl OfName {
-    fn part(
-        figure: Figure,
-        label: &'static str,
-        attribute: &'static str,
-        values: [&'static str; 2],
-    ) -> OfName {
-        OfName { figure, label: Some((label, values[0])), attribute: Some((attribute, values[1])) }
     }
 }
 
@@ -422,7 +418,7 @@ mod tests {
     fn every_figure_is_one_of_reports() {
         let figures = FAMILIES.iter().flat_map(|family| family.kind.of_name());
         let named: Vec<Figure> =
-            figures.map(|own| own.figure).filter(|figure| matches!(figure, Of(_))).collect();
+            figures.map(|(figure, _)| figure).filter(|figure| matches!(figure, Of(_))).collect();
         assert!(named.len() > 10 && named.iter().all(|figure| figure.place().is_some()), "{named:?}");
     }
 }

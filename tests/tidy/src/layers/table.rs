@@ -280,6 +280,7 @@ pub const LAYERS: &[Layers] = &[
             "compat",
             "books",
             "families",
+            "samples",
             "exposition",
             "follow",
             "listing",
