@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::export::Arguments;
 use cpuledger_program::output::{count_of, warn};
@@ -59,8 +59,14 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     recording::note_foreign(&recording::open(&path)?);
     let options = Options { format: arguments.format, span };
     let progress = Arc::new(Progress::default());
-    let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
-    end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;
+    let [stopped, unfinished] = [&progress; 2].map(Arc::clone);
+    let last_words = move || {
+        unfinished.remove_unfinished();
+        warn("the export was ended: what is complete stays, and the same command goes on from there");
+        None
+    };
+    let ending = (move || stopped.stop(), last_words);
+    end::watch(&end::by([SIGINT, SIGTERM, SIGHUP]), false, ending).context("cannot handle signals")?;
     let begin = Instant::now();
     let result = thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();
@@ -117,21 +123,6 @@ fn span(arguments: &Arguments) -> anyhow::Result<Span> {
         return Err(Failure::Usage("--until is not later than --since".into()).into());
     }
     Ok(span)
-}
-
-/// Ends the export, and removes unfinished files if it does not end by itself.
-struct Ending(Arc<Progress>);
-
-impl Watched for Ending {
-    fn tell(&mut self, _: Notice) {
-        self.0.stop();
-    }
-
-    fn last_words(self) -> Option<u8> {
-        self.0.remove_unfinished();
-        warn("the export was ended: what is complete stays, and the same command goes on from there");
-        None
-    }
 }
 
 /// Shows how far it is until that is over.

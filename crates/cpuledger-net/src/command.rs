@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use cpuledger_program as options;
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::metrics;
 use cpuledger_program::output::{complain, warn};
@@ -127,8 +127,9 @@ fn runtime() -> anyhow::Result<Runtime> {
 /// Is told of the signal that ends the program.
 fn ended() -> anyhow::Result<Arc<Notify>> {
     let ended = Arc::new(Notify::new());
-    let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
-    end::watch(&signals, false, Ending(Arc::clone(&ended))).context("cannot handle signals")?;
+    let told = Arc::clone(&ended);
+    let ending = (move || told.notify_one(), || None);
+    end::watch(&end::by([SIGINT, SIGTERM]), false, ending).context("cannot handle signals")?;
     Ok(ended)
 }
 
@@ -265,17 +266,4 @@ async fn listeners(named: &[String], usual: &str) -> anyhow::Result<(Vec<Listene
         listeners.push(listener.with_context(|| format!("cannot listen at {place}"))?);
     }
     Ok((listeners, is_inherited))
-}
-
-/// Ends the server.
-struct Ending(Arc<Notify>);
-
-impl Watched for Ending {
-    fn tell(&mut self, _: Notice) {
-        self.0.notify_one();
-    }
-
-    fn last_words(self) -> Option<u8> {
-        None
-    }
 }
