@@ -151,11 +151,27 @@ impl Watch {
 }
 
 /// Where the hierarchy is mounted that CPU time is divided by, and whether it is that of the cpu controller.
-pub(crate) fn hierarchy() -> Option<(PathBuf, bool)> {
+fn hierarchy() -> Option<(PathBuf, bool)> {
     let unified = Path::new("/sys/fs/cgroup");
     let of_cpu = ["cpu,cpuacct", "cpu", "cpuacct"].map(|name| (unified.join(name), true));
     let all = of_cpu.into_iter().chain([(unified.to_owned(), false)]);
     all.into_iter().find(|(root, _)| root.join("cgroup.procs").exists())
+}
+
+/// All cgroups of that hierarchy, from its root on: their directories and paths.
+pub fn cgroups() -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
+    let root = hierarchy().map(|(root, _)| root);
+    let mut folders: Vec<PathBuf> = root.iter().cloned().collect();
+    std::iter::from_fn(move || {
+        let folder = folders.pop()?;
+        // It may be gone by now.
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(below.map(|entry| entry.path()));
+        let below = folder.strip_prefix(root.as_ref()?).unwrap_or(&folder);
+        let path = [b"/", below.as_os_str().as_bytes()].concat();
+        Some((folder, path))
+    })
 }
 
 /// A directory that is watched.
