@@ -4,7 +4,7 @@ use cpuledger::{Field, SourceKind};
 use cpuledger_view::tree::Drawing;
 
 use super::number::positive_number;
-use super::options::{Action, Context, Headers, ListKind, Options, WholeFormat};
+use super::options::{Action, Context, Headers, ListKind, Options};
 use super::personality::{LetterM, LetterX};
 
 /// How an option is written.
@@ -128,11 +128,17 @@ macro_rules! set {
     };
 }
 
-/// An option that is a format of its own.
+/// An option that is a format of its own: one of those of the personality, or a macro.
 macro_rules! whole {
     ($format:ident) => {
+        |options, _, context| {
+            options.whole_formats.push(context.personality.formats.$format);
+            Ok(())
+        }
+    };
+    ($name:literal) => {
         |options, _, _| {
-            options.whole_formats.push(WholeFormat::$format);
+            options.whole_formats.push($name);
             Ok(())
         }
     };
@@ -188,13 +194,13 @@ flags! {
         "c" "" [] Nothing, "with scheduling class and priority" set!(classes = true);
         "P" "" [] Nothing, "with the CPU that each task ran on last" set!(processor = true);
         "MZ" "Z" [] Nothing, "with the security label" set!(label = true);
-        "" "" ["context"] Nothing, "pid, security label, arguments" whole!(Context);
-        "" "u" [] Nothing, "user format: with %CPU and %MEM" whole!(User);
-        "" "l" [] Nothing, "BSD's long format" whole!(Long);
-        "" "j" [] Nothing, "BSD's job format" whole!(Jobs);
-        "" "s" [] Nothing, "signal format" whole!(Signals);
-        "" "v" [] Nothing, "virtual memory format" whole!(Memory);
-        "" "X" [] Nothing, "register format" whole!(Registers);
+        "" "" ["context"] Nothing, "pid, security label, arguments" whole!("FLASK_context");
+        "" "u" [] Nothing, "user format: with %CPU and %MEM" whole!(bsd_user);
+        "" "l" [] Nothing, "BSD's long format" whole!(bsd_long);
+        "" "j" [] Nothing, "BSD's job format" whole!(bsd_jobs);
+        "" "s" [] Nothing, "signal format" whole!(bsd_signals);
+        "" "v" [] Nothing, "virtual memory format" whole!(bsd_memory);
+        "" "X" [] Nothing, "register format" whole!("OL_X");
         "" "f" ["forest"] Nothing, "process tree, drawn with branches"
             set!(tree = Some(Drawing::Branches));
         "H" "" [] Nothing, "process tree, drawn by indentation" set!(tree = Some(Drawing::Indent));
@@ -280,7 +286,7 @@ fn bsd_m(options: &mut Options, _: &str, context: &Context) -> Result<(), String
     match context.personality.letter_m {
         LetterM::Threads => options.threads_below = true,
         LetterM::OrderByMemory => options.sort.push("-pmem".to_owned()),
-        LetterM::MemoryFormat => options.whole_formats.push(WholeFormat::OldMemory),
+        LetterM::MemoryFormat => options.whole_formats.push("OL_m"),
     }
     Ok(())
 }

@@ -10,27 +10,6 @@ use cpuledger_view::tree::Drawing;
 use super::items;
 use super::personality::Personality;
 
-/// A format of BSD, or another that stands alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WholeFormat {
-    /// `u`.
-    User,
-    /// `l`.
-    Long,
-    /// `j`.
-    Jobs,
-    /// `s`.
-    Signals,
-    /// `v`.
-    Memory,
-    /// `X`.
-    Registers,
-    /// `m`, to some.
-    OldMemory,
-    /// `--context`.
-    Context,
-}
-
 /// Where a list of columns was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
@@ -155,8 +134,8 @@ pub struct Options {
     pub label: bool,
     /// `-x`, to some.
     pub arguments: bool,
-    /// `u`, `l` and the like, as often as they were there.
-    pub whole_formats: Vec<WholeFormat>,
+    /// The macros of `u`, `l` and the like, as often as they were there.
+    pub whole_formats: Vec<&'static str>,
     /// Each `-o` and its like, as written.
     pub columns: Vec<ColumnList>,
     /// `-L`.

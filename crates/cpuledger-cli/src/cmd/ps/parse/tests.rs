@@ -1,5 +1,5 @@
 use super::*;
-use crate::cmd::ps::options::{Headers, ListKind, Output, WholeFormat};
+use crate::cmd::ps::options::{Headers, ListKind, Output};
 use crate::cmd::ps::personality::Personality;
 use crate::cmd::ps::plan::Plan;
 use cpuledger::SourceKind;
@@ -23,7 +23,7 @@ fn every_style_says_the_same() {
     let numbers = Options { is_bsd: true, ..Options::default() };
     let bsd = Options { has_bsd_options: true, ..numbers.clone() };
     let all_bsd = Options { with_terminal: true, own_everywhere: true, ..bsd.clone() };
-    let by_user = Options { whole_formats: vec![WholeFormat::User], ..all_bsd.clone() };
+    let by_user = Options { whole_formats: vec!["OL_u"], ..all_bsd.clone() };
     let of_kind = |kind: ListKind, lists: &[&str]| {
         lists.iter().map(|&text| (kind, text.to_owned())).collect::<Vec<_>>()
     };

@@ -134,7 +134,7 @@ pub enum Width {
 }
 
 /// What was asked for, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// As text, not on the screen.
     pub is_batch: bool,
@@ -174,31 +174,6 @@ pub struct Options {
     pub socket: Option<PathBuf>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            is_batch: false,
-            iterations: None,
-            delay_ns: None,
-            has_threads: false,
-            has_arguments: false,
-            hides_idle: false,
-            has_children: false,
-            has_each_cpu: false,
-            who: Who::All,
-            sort: None,
-            by: fields::DEFAULT,
-            is_ascending: false,
-            summary_scale: 1,
-            task_scale: 0,
-            is_secure: false,
-            width: None,
-            source: None,
-            socket: None,
-        }
-    }
-}
-
 /// An option of the command line with its value.
 type Given<'a> = (&'static Spec, Option<&'a str>);
 
@@ -207,7 +182,7 @@ type Given<'a> = (&'static Spec, Option<&'a str>);
 /// # Errors
 /// The sentence of procps about the first that is wrong.
 pub fn parse(words: &[&str], own_pid: i32) -> Result<Action, String> {
-    let mut options = Options::default();
+    let mut options = Options { by: fields::DEFAULT, summary_scale: 1, ..Options::default() };
     for (spec, value) in given(words)? {
         let value_or_none = value;
         let value = value.unwrap_or_default();
