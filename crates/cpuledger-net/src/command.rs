@@ -161,10 +161,8 @@ fn serve_metrics(arguments: &metrics::Arguments) -> anyhow::Result<()> {
     let compat = compat(arguments)?;
     let connection = connect(arguments.socket.as_deref(), "metrics")?;
     let files = compat.groups.as_ref().map(|groups| Files::new(groups.need_cgroups()));
-    let mut shared = Shared::new(Books::new(&dimensions, arguments.series as usize).with_compat(compat));
-    if let Some(files) = files {
-        shared = shared.with_files(files);
-    }
+    let books = Books::new(&dimensions, arguments.series as usize).with_compat(compat);
+    let shared = Shared::new(books, files);
     let is_open = config.users.is_empty() && !config.requires_certificate;
     let (is_plain, scheme) = (config.tls.is_none(), scheme(&config));
     let site = Metrics::new(shared.clone());

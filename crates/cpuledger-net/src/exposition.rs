@@ -75,6 +75,19 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Labels with their values; without any, there are no braces.
+fn in_braces<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    for (label, value) in labels {
+        text.push(if text.is_empty() { '{' } else { ',' });
+        let _ = write!(text, "{label}=\"{}\"", Escaped(value));
+    }
+    if !text.is_empty() {
+        text.push('}');
+    }
+    text
+}
+
 /// The text of the books, which changes with the intervals.
 pub fn render_books(books: &Books, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
@@ -120,17 +133,10 @@ impl Page {
     fn samples(&mut self, family: &Family, books: &Books, own: Option<&Own>) {
         samples::each(family.kind, books, own, false, |Sample { by, labels, value, created_ns }| {
             let by = by.map(|by| ("by", by.name()));
-            let mut text = String::new();
-            for (key, value) in by.into_iter().chain(labels.iter().map(|label| label.own)) {
-                text.push(if text.is_empty() { '{' } else { ',' });
-                let _ = write!(text, "{key}=\"{}\"", Escaped(value));
-            }
-            if !text.is_empty() {
-                text.push('}');
-            }
-            self.sample(family, &text, value);
+            let labels = in_braces(by.into_iter().chain(labels.iter().map(|label| label.own)));
+            self.sample(family, &labels, value);
             if matches!(family.kind, Kind::Cpu) {
-                self.created(family, &text, created_ns);
+                self.created(family, &labels, created_ns);
             }
         });
     }

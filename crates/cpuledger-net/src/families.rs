@@ -105,13 +105,9 @@ static DISKS: Directions =
 pub enum OfGroup {
     /// CPU time by mode.
     Cpu,
-    /// A counter.
-    Count(Column),
-    /// Counters by the values of a label.
+    /// Counters by the values of a label; without a name of that, there is one.
     Counts(&'static str, &'static [(&'static str, Column)]),
-    /// What there is at the moment.
-    Gauge(Gauge),
-    /// The same by the values of a label.
+    /// What there is at the moment, likewise.
     Gauges(&'static str, &'static [(&'static str, Gauge)]),
     /// When the oldest process began.
     OldestStart,
@@ -312,7 +308,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_num_procs",
         "Processes of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::Processes)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Processes)])),
     ),
     counter(
         "namedprocess_namegroup_cpu_seconds",
@@ -322,22 +318,22 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     counter(
         "namedprocess_namegroup_read_bytes",
         "Bytes read from block devices.",
-        Kind::Group(OfGroup::Count(Column::READ_BYTES)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::READ_BYTES)])),
     ),
     counter(
         "namedprocess_namegroup_write_bytes",
         "Bytes written to block devices.",
-        Kind::Group(OfGroup::Count(Column::WRITE_BYTES)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::WRITE_BYTES)])),
     ),
     counter(
         "namedprocess_namegroup_major_page_faults",
         "Page faults with I/O.",
-        Kind::Group(OfGroup::Count(Column::MAJOR_FAULTS)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::MAJOR_FAULTS)])),
     ),
     counter(
         "namedprocess_namegroup_minor_page_faults",
         "Page faults without I/O.",
-        Kind::Group(OfGroup::Count(Column::MINOR_FAULTS)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::MINOR_FAULTS)])),
     ),
     counter(
         "namedprocess_namegroup_context_switches",
@@ -362,7 +358,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_open_filedesc",
         "Open files of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::OpenFiles)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::OpenFiles)])),
     ),
     gauge(
         "namedprocess_namegroup_worst_fd_ratio",
@@ -377,7 +373,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_num_threads",
         "Threads of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::Threads)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Threads)])),
     ),
     gauge(
         "namedprocess_namegroup_states",

@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
     let series = arguments.series as usize;
     let books = Books::new(dimensions, series).with_processes(arguments.processes as usize);
     let mut push = Push {
-        shared: Shared::new(books),
+        shared: Shared::new(books, None),
         outbox: Arc::new(Outbox::new(queue)),
         resource: resource(variable)?,
         series,
