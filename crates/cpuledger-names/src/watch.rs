@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_model::framing::{CgroupIds, CgroupNames, Nameless};
 use rustc_hash::FxHashMap;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
 
 use crate::containers::Containers;
@@ -219,10 +219,7 @@ impl Watcher {
         loop {
             let now = Instant::now();
             let next = self.retries.iter().map(|retry| retry.0).chain(self.looks_again).min();
-            let wait = next.map(|next| {
-                let wait = next.saturating_duration_since(now);
-                Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
-            });
+            let wait = next.and_then(|next| next.saturating_duration_since(now).try_into().ok());
             let mut files = [PollFd::new(&self.inotify, PollFlags::IN)];
             let _ = poll(&mut files, wait.as_ref());
             handled += self.read_events();
