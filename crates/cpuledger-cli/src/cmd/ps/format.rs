@@ -3,9 +3,10 @@
 use cpuledger_view::layout::Chosen;
 
 use super::macros;
-use super::options::{ColumnList, FORMATS, ListKind, Options};
+use super::options::{ColumnList, ListKind, Options};
 use super::personality::Personality;
 use super::specifiers::{self, named};
+use crate::values::FORMATS;
 
 /// The columns of the listing. `lists` are those of `-o` and its like; `usual` is `$PS_FORMAT`, if that is good.
 ///
