@@ -19,6 +19,9 @@ pub enum Takes {
     Maybe(&'static str),
 }
 
+/// What is to be done instead of showing what runs, if an option asks for it; or the sentence of procps about its value.
+type Applied = Result<Option<Action>, String>;
+
 /// One option.
 #[derive(Debug)]
 pub struct Spec {
@@ -30,8 +33,8 @@ pub struct Spec {
     pub takes: Takes,
     /// One line for help and manual.
     pub help: &'static str,
-    /// Notes it, with its value and the pid of this process; or what is to be done instead of showing what runs.
-    apply: fn(&mut Options, Option<&str>, i32) -> Result<Option<Action>, String>,
+    /// Notes it, with its value and the pid of this process.
+    apply: fn(&mut Options, Option<&str>, i32) -> Applied,
 }
 
 macro_rules! options {
@@ -295,7 +298,7 @@ fn value_of<'a>(
     }
 }
 
-fn sort(options: &mut Options, value: Option<&str>, _: i32) -> Result<Option<Action>, String> {
+fn sort(options: &mut Options, value: Option<&str>, _: i32) -> Applied {
     let value = value.unwrap_or_default();
     options.is_ascending = value.starts_with('-');
     options.by = fields::by_name(value.strip_prefix(['+', '-']).unwrap_or(value))?;
