@@ -47,6 +47,14 @@ pub struct Ptop {
     pub top: crate::cmd::top::Arguments,
 }
 
+/// The words of a command that another program has.
+#[derive(Debug, clap::Args)]
+pub struct OfOther {
+    /// Options of that program; `cpuledger COMMAND --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -67,39 +75,19 @@ pub enum Command {
     Run(crate::cmd::run::Arguments),
     /// Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines
     #[command(disable_help_flag = true)]
-    Export {
-        /// Options of the program `cpuledger-export`; `cpuledger export --help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
+    Export(OfOther),
     /// Export CPU time to Prometheus by command, user, unit and container
     #[command(disable_help_flag = true)]
-    Metrics {
-        /// Options of the program `cpuledger-net`; `cpuledger metrics --help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
+    Metrics(OfOther),
     /// Send the books to OpenTelemetry (OTLP/HTTP), as cumulative sums
     #[command(disable_help_flag = true)]
-    Push {
-        /// Options of the program `cpuledger-net`; `cpuledger push --help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
+    Push(OfOther),
     /// Answer questions of programs that speak the Model Context Protocol
     #[command(disable_help_flag = true)]
-    Mcp {
-        /// Options of the program `cpuledger-net`; `cpuledger mcp --help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
+    Mcp(OfOther),
     /// Show the books in a browser: what runs now, and what ran before
     #[command(disable_help_flag = true)]
-    Web {
-        /// Options of the program `cpuledger-net`; `cpuledger web --help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
+    Web(OfOther),
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use cpuledger::stop::{Stop, Waker};
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
 
@@ -18,8 +18,12 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// From now on SIGINT and SIGTERM end the interval, and the program within a second. To be called when the source is
 /// open, as there is a second thread then. Where there is none to be had, signals end the program at once.
 pub fn wake_on_signals(waker: Waker) {
-    let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
-    let _ = end::watch(&signals, false, LastInterval(waker));
+    let last_words = || {
+        let sentence = "the last interval is missing or incomplete: it could not be written within a second of the signal";
+        cpuledger_program::output::warn(sentence);
+        None
+    };
+    let _ = end::watch(&end::by([SIGINT, SIGTERM]), false, (move || waker.wake(), last_words));
 }
 
 /// From now on the first SIGINT or SIGTERM ends the interval, and the program takes the time that it needs to end. One that comes a second
@@ -45,19 +49,4 @@ pub fn wake_on_first_signal(waker: Waker) -> io::Result<()> {
         low_level::pipe::register(signal, writer.try_clone()?)?;
     }
     Ok(())
-}
-
-/// What a signal ends.
-struct LastInterval(Waker);
-
-impl Watched for LastInterval {
-    fn tell(&mut self, _: Notice) {
-        self.0.wake();
-    }
-
-    fn last_words(self) -> Option<u8> {
-        let sentence = "the last interval is missing or incomplete: it could not be written within a second of the signal";
-        cpuledger_program::output::warn(sentence);
-        None
-    }
 }

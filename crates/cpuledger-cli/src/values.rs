@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 use cpuledger::{Account, SourceKind};
+use cpuledger_view::csv::Cells;
 
 /// Parses as another parser does, which says what is wrong with other values; and knows the names.
 #[derive(Debug, Clone)]
@@ -44,6 +45,22 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 pub fn accounts() -> impl Iterator<Item = &'static str> {
     Account::ALL.into_iter().map(Account::name)
 }
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+    /// One row a line, below a header.
+    Csv(Cells),
+}
+
+/// Those that have to be asked for.
+pub const FORMATS: [(&str, Format); 3] =
+    [("json", Format::Json), ("csv", Format::Csv(Cells::Plain)), ("csv-safe", Format::Csv(Cells::Inert))];
 
 /// The themes of the screen.
 pub const THEMES: [&str; 8] = ["auto", "16", "256", "true", "light", "dark", "contrast", "mono"];

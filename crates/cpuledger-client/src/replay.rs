@@ -169,8 +169,8 @@ impl Replay {
     /// When reading fails.
     pub fn first(&mut self) -> Result<Option<Spot>, Error> {
         let Some(place) = self.recording.next_in(&self.span, None) else { return Ok(None) };
-        let is_in_gap = self.begins_in_gap(place)?;
-        Ok(Some(Spot { place, is_record: !is_in_gap }))
+        let begins_behind = self.begins_behind(place, self.span.since);
+        self.spot(place, begins_behind).map(Some)
     }
 
     /// The last interval.
@@ -178,14 +178,13 @@ impl Replay {
     /// # Errors
     /// When reading fails.
     pub fn last(&mut self) -> Result<Option<Spot>, Error> {
-        let mut last = self.recording.previous_in(&self.span, None);
-        while let Some(place) = last {
-            if self.is_whole(place)? {
-                return self.begin_of(place).map(Some);
-            }
-            last = self.recording.previous_in(&self.span, Some(place));
-        }
-        Ok(None)
+        self.last_before(None)
+    }
+
+    fn last_before(&mut self, place: Option<Place>) -> Result<Option<Spot>, Error> {
+        let span = self.span;
+        let last = self.whole(place, |recording, place| recording.previous_in(&span, place))?;
+        last.map(|place| self.begin_of(place)).transpose()
     }
 
     /// The intervals that have this instant, or that are the first behind it: the calendar may have shown it more than once.
@@ -195,16 +194,8 @@ impl Replay {
     pub fn at(&mut self, when: When) -> Result<Vec<Spot>, Error> {
         let mut spots = Vec::new();
         for place in self.recording.at(when) {
-            let begins_behind = match when {
-                When::Realtime(ns) => {
-                    self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > ns)
-                }
-                When::BeforeEnd(ns) => {
-                    self.begin_before_end_ns(record(place)).is_some_and(|begin| begin < ns)
-                }
-            };
-            let is_in_gap = begins_behind && self.gap_before(place)?.is_some();
-            spots.push(Spot { place, is_record: !is_in_gap });
+            let begins_behind = self.begins_behind(place, when);
+            spots.push(self.spot(place, begins_behind)?);
         }
         Ok(spots)
     }
@@ -216,8 +207,22 @@ impl Replay {
     pub fn in_boot(&mut self, boot_id: &str, ns: u64) -> Result<Option<Spot>, Error> {
         let Some(place) = self.recording.in_boot(boot_id.as_bytes(), ns) else { return Ok(None) };
         let begins_behind = self.recording.entry(place).is_some_and(|entry| entry.start_ns > ns);
+        self.spot(place, begins_behind).map(Some)
+    }
+
+    /// That of a record which begins behind an instant that is wanted, or not: then the gap before it has that, if there is one.
+    fn spot(&mut self, place: Place, begins_behind: bool) -> Result<Spot, Error> {
         let is_in_gap = begins_behind && self.gap_before(place)?.is_some();
-        Ok(Some(Spot { place, is_record: !is_in_gap }))
+        Ok(Spot { place, is_record: !is_in_gap })
+    }
+
+    fn begins_behind(&mut self, place: Place, when: When) -> bool {
+        match when {
+            When::Realtime(ns) => {
+                self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > ns)
+            }
+            When::BeforeEnd(ns) => self.begin_before_end_ns(record(place)).is_some_and(|begin| begin < ns),
+        }
     }
 
     /// The interval that ends where this one begins.
@@ -225,17 +230,14 @@ impl Replay {
     /// # Errors
     /// When reading fails.
     pub fn previous(&mut self, spot: Spot) -> Result<Option<Spot>, Error> {
-        if spot.is_record && self.begins_in_gap(spot.place)? {
-            return Ok(Some(Spot { is_record: false, ..spot }));
-        }
-        let mut before = self.recording.previous_in(&self.span, Some(spot.place));
-        while let Some(place) = before {
-            if self.is_whole(place)? {
-                return self.begin_of(place).map(Some);
+        if spot.is_record {
+            let begins_behind = self.begins_behind(spot.place, self.span.since);
+            let begin = self.spot(spot.place, begins_behind)?;
+            if !begin.is_record {
+                return Ok(Some(begin));
             }
-            before = self.recording.previous_in(&self.span, Some(place));
         }
-        Ok(None)
+        self.last_before(Some(spot.place))
     }
 
     /// From now on, intervals come without rows, which are in [`Interval::frame`].
@@ -263,8 +265,8 @@ impl Replay {
             }
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
             // It is damaged, and so is what comes before that one.
-            let is_gap = self.gap_before(behind)?.is_some();
-            return self.read(Spot { place: behind, is_record: !is_gap }, into);
+            let spot = self.spot(behind, true)?;
+            return self.read(spot, into);
         }
         let Some((before, times)) = self.gap_before(spot.place)? else {
             return self.read(record(spot.place), into);
@@ -286,14 +288,12 @@ impl Replay {
             end_realtime_ns: entry.start_realtime_ns(),
             end,
             boot_id: self.boot_id(spot),
-            cgroups: Vec::new(),
-            units: Vec::new(),
             gap: Some(if is_same_tier {
                 entry.sequence.saturating_sub(last.sequence).saturating_sub(1)
             } else {
                 0
             }),
-            begins_boot: false,
+            ..RecordedFacts::default()
         }))
     }
 
@@ -425,19 +425,6 @@ impl Replay {
         Ok(record(place))
     }
 
-    /// Whether there is a gap before a record, of which a part is in the span.
-    fn begins_in_gap(&mut self, place: Place) -> Result<bool, Error> {
-        let begins_before = match self.span.since {
-            When::Realtime(since_ns) => {
-                self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > since_ns)
-            }
-            When::BeforeEnd(since_ns) => {
-                self.begin_before_end_ns(record(place)).is_some_and(|begin_ns| begin_ns < since_ns)
-            }
-        };
-        Ok(begins_before && self.gap_before(place)?.is_some())
-    }
-
     /// The record before the gap before a place, and the times of the gap, CLOCK_MONOTONIC.
     fn gap_before(&mut self, place: Place) -> Result<Option<(Place, [u64; 2])>, Error> {
         let Some(before) = self.whole_before(place)? else { return Ok(None) };
@@ -449,25 +436,26 @@ impl Replay {
     }
 
     fn whole_before(&mut self, place: Place) -> Result<Option<Place>, Error> {
-        let mut before = self.recording.previous(place);
-        while let Some(found) = before {
-            if self.is_whole(found)? {
-                return Ok(Some(found));
-            }
-            before = self.recording.previous(found);
-        }
-        Ok(None)
+        self.whole(Some(place), |recording, place| recording.previous(place?))
     }
 
     fn whole_behind(&mut self, place: Place) -> Result<Option<Place>, Error> {
-        let mut behind = self.recording.next(place);
-        while let Some(found) = behind {
-            if self.is_whole(found)? {
-                return Ok(Some(found));
-            }
-            behind = self.recording.next(found);
+        self.whole(Some(place), |recording, place| recording.next(place?))
+    }
+
+    /// The first record on a way that can be read.
+    fn whole(
+        &mut self,
+        from: Option<Place>,
+        step: impl Fn(&mut Recording, Option<Place>) -> Option<Place>,
+    ) -> Result<Option<Place>, Error> {
+        let mut place = step(&mut self.recording, from);
+        while let Some(found) = place
+            && !self.is_whole(found)?
+        {
+            place = step(&mut self.recording, place);
         }
-        Ok(None)
+        Ok(place)
     }
 
     fn is_whole(&mut self, place: Place) -> Result<bool, Error> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
@@ -69,14 +69,9 @@ impl Stop {
     /// Sleeps until that time, CLOCK_MONOTONIC, or a request.
     pub fn sleep_until(&self, deadline_ns: u64) {
         while let Some(rest_ns) = deadline_ns.checked_sub(monotonic_ns()).filter(|&rest| rest > 0) {
-            let rest = Timespec {
-                tv_sec: (rest_ns / 1_000_000_000) as i64,
-                tv_nsec: (rest_ns % 1_000_000_000) as i64,
-            };
             // Signals interrupt it, and it goes on.
-            if poll(&mut [PollFd::new(&self.requests, PollFlags::IN)], Some(&rest))
-                .is_ok_and(|ready| ready > 0)
-            {
+            self.wait_beside(&[], Instant::now() + Duration::from_nanos(rest_ns));
+            if self.is_requested() {
                 return;
             }
         }
@@ -85,8 +80,6 @@ impl Stop {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const LONG_NS: u64 = 30_000_000_000;

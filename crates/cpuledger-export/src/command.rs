@@ -1,18 +1,16 @@
 //! `cpuledger export`: a recording as tables for others.
 
-use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::export::Arguments;
 use cpuledger_program::output::{count_of, warn};
-use cpuledger_program::{place, recording, setuid, when};
+use cpuledger_program::{place, progress, recording, setuid, when};
 use cpuledger_recording::{Gap, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -23,9 +21,6 @@ use crate::export::export_to;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::summary::Summary;
-
-/// How often a terminal is told of the progress.
-const TOLD_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the command line of this process.
 ///
@@ -59,17 +54,23 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     recording::note_foreign(&recording::open(&path)?);
     let options = Options { format: arguments.format, span };
     let progress = Arc::new(Progress::default());
-    let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
-    end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;
+    let [stopped, unfinished] = [&progress; 2].map(Arc::clone);
+    let last_words = move || {
+        unfinished.remove_unfinished();
+        warn("the export was ended: what is complete stays, and the same command goes on from there");
+        None
+    };
+    let ending = (move || stopped.stop(), last_words);
+    end::watch(&end::by([SIGINT, SIGTERM, SIGHUP]), false, ending).context("cannot handle signals")?;
     let begin = Instant::now();
     let result = thread::scope(|scope| {
-        let (done, is_done) = mpsc::channel::<()>();
-        if io::stderr().is_terminal() {
-            let progress = &progress;
-            scope.spawn(move || show(progress, &is_done));
-        }
+        let shown = progress::show(scope, || {
+            let (done, of) = progress.intervals();
+            let percent = (done * 100).checked_div(of).unwrap_or(0);
+            format!("{percent} %: {done} of {of} intervals, {} rows", progress.rows())
+        });
         let result = export_to(&path, &to, &options, &progress);
-        drop(done);
+        drop(shown);
         result
     });
     let summary = result.map_err(|error| match error {
@@ -117,37 +118,6 @@ fn span(arguments: &Arguments) -> anyhow::Result<Span> {
         return Err(Failure::Usage("--until is not later than --since".into()).into());
     }
     Ok(span)
-}
-
-/// Ends the export, and removes unfinished files if it does not end by itself.
-struct Ending(Arc<Progress>);
-
-impl Watched for Ending {
-    fn tell(&mut self, _: Notice) {
-        self.0.stop();
-    }
-
-    fn last_words(self) -> Option<u8> {
-        self.0.remove_unfinished();
-        warn("the export was ended: what is complete stays, and the same command goes on from there");
-        None
-    }
-}
-
-/// Shows how far it is until that is over.
-fn show(progress: &Progress, is_done: &mpsc::Receiver<()>) {
-    let mut has_line = false;
-    while is_done.recv_timeout(TOLD_EVERY) == Err(RecvTimeoutError::Timeout) {
-        let (done, of) = progress.intervals();
-        let percent = (done * 100).checked_div(of).unwrap_or(0);
-        let line = format!("\r\x1b[K{percent} %: {done} of {of} intervals, {} rows", progress.rows());
-        // Nothing depends on it.
-        let _ = io::stderr().write_all(line.as_bytes());
-        has_line = true;
-    }
-    if has_line {
-        let _ = io::stderr().write_all(b"\r\x1b[K");
-    }
 }
 
 /// Says what was done, and what is missing.

@@ -1,13 +1,11 @@
 //! How many containers of this machine have names, and why others have none.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
 
 use cpuledger_model::framing::{CgroupNames, Nameless};
 
 use crate::containers::Containers;
-use crate::watch::hierarchy;
+use crate::watch::cgroups;
 
 /// Cgroups that are looked at.
 const MOST_CGROUPS: usize = 16_384;
@@ -27,18 +25,8 @@ pub struct Survey {
 impl Survey {
     /// That of this machine.
     pub fn take() -> Survey {
-        let Some((root, _)) = hierarchy() else { return Survey::default() };
         let mut containers = Containers::default();
-        let mut folders = vec![root.clone()];
-        let next = || {
-            let folder = folders.pop()?;
-            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            folders.extend(below.map(|entry| entry.path()));
-            let below = folder.strip_prefix(&root).unwrap_or(&folder);
-            Some(containers.names(&[b"/", below.as_os_str().as_bytes()].concat()))
-        };
-        Survey::of(std::iter::from_fn(next).take(MOST_CGROUPS))
+        Survey::of(cgroups().take(MOST_CGROUPS).map(|(_, path)| containers.names(&path)))
     }
 
     /// That of these cgroups.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_model::framing::{CgroupIds, CgroupNames, Nameless};
 use rustc_hash::FxHashMap;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
 
 use crate::containers::Containers;
@@ -151,11 +151,27 @@ impl Watch {
 }
 
 /// Where the hierarchy is mounted that CPU time is divided by, and whether it is that of the cpu controller.
-pub(crate) fn hierarchy() -> Option<(PathBuf, bool)> {
+fn hierarchy() -> Option<(PathBuf, bool)> {
     let unified = Path::new("/sys/fs/cgroup");
     let of_cpu = ["cpu,cpuacct", "cpu", "cpuacct"].map(|name| (unified.join(name), true));
     let all = of_cpu.into_iter().chain([(unified.to_owned(), false)]);
     all.into_iter().find(|(root, _)| root.join("cgroup.procs").exists())
+}
+
+/// All cgroups of that hierarchy, from its root on: their directories and paths.
+pub fn cgroups() -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
+    let root = hierarchy().map(|(root, _)| root);
+    let mut folders: Vec<PathBuf> = root.iter().cloned().collect();
+    std::iter::from_fn(move || {
+        let folder = folders.pop()?;
+        // It may be gone by now.
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(below.map(|entry| entry.path()));
+        let below = folder.strip_prefix(root.as_ref()?).unwrap_or(&folder);
+        let path = [b"/", below.as_os_str().as_bytes()].concat();
+        Some((folder, path))
+    })
 }
 
 /// A directory that is watched.
@@ -203,10 +219,7 @@ impl Watcher {
         loop {
             let now = Instant::now();
             let next = self.retries.iter().map(|retry| retry.0).chain(self.looks_again).min();
-            let wait = next.map(|next| {
-                let wait = next.saturating_duration_since(now);
-                Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
-            });
+            let wait = next.and_then(|next| next.saturating_duration_since(now).try_into().ok());
             let mut files = [PollFd::new(&self.inotify, PollFlags::IN)];
             let _ = poll(&mut files, wait.as_ref());
             handled += self.read_events();

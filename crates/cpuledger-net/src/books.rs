@@ -7,13 +7,14 @@ use cpuledger_report::{Accumulator, Amounts, Balance, Dimension, Instants, Name}
 use rustix::time::ClockId;
 
 use crate::compat::Compat;
+use crate::compat::groups::Groups;
 use crate::compat::procfs::Known;
 use crate::modes::{self, Modes};
 use crate::own::{clock_ns, realtime_ns};
 use crate::pairs::{self, Waited};
 use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
-use crate::series::Table;
+use crate::series::{Settle, Table};
 use crate::totals::Figure;
 
 /// The time of all CPUs, in nanoseconds: the capacity is the sum of the other three.
@@ -240,9 +241,14 @@ impl Books {
         let Some(end_ns) = self.end_realtime_ns else { return };
         let created_ns = end_ns.saturating_sub(frame.length_ns().unwrap_or_default());
         self.created_ns = created_ns;
-        self.tables.iter_mut().for_each(|table| table.begin_at(created_ns));
-        self.pairs.iter_mut().for_each(|(_, table)| table.begin_at(created_ns));
-        self.compat.begin_at(created_ns);
+        self.all_tables().for_each(|table| table.begin_at(created_ns));
+    }
+
+    /// All tables, those of other exporters' sets included.
+    fn all_tables(&mut self) -> impl Iterator<Item = &mut dyn Settle> {
+        let own = self.tables.iter_mut().map(|table| table as &mut dyn Settle);
+        let pairs = self.pairs.iter_mut().map(|(_, table)| table as &mut dyn Settle);
+        own.chain(pairs).chain(self.compat.tables())
     }
 
     /// End of the last interval, or now if there was none, CLOCK_REALTIME.
@@ -295,15 +301,9 @@ impl Books {
         let passed = now.saturating_duration_since(self.settled);
         self.settled = now;
         let (created_ns, is_amid_round) = (self.realtime_ns(), self.scrapers.are_amid_round());
-        for table in &mut self.tables {
-            table.age(passed);
-            table.rank(created_ns, is_amid_round);
-        }
-        for (_, table) in &mut self.pairs {
-            table.age(passed);
-            table.rank(created_ns, is_amid_round);
-        }
-        self.compat.settle(passed, created_ns, is_amid_round);
+        self.all_tables().for_each(|table| table.age(passed));
+        self.compat.groups.iter_mut().for_each(Groups::keep);
+        self.all_tables().for_each(|table| table.rank(created_ns, is_amid_round));
         if let Some(detail) = &mut self.detail {
             detail.processes.rank(passed, self.end_realtime_ns.unwrap_or_default());
         }
@@ -314,19 +314,7 @@ impl Books {
         if !self.scrapers.visit(scraper, now) {
             return;
         }
-        for table in &mut self.tables {
-            if table.seen_by_all() {
-                self.revision += 1;
-            }
-        }
-        for (_, table) in &mut self.pairs {
-            if table.seen_by_all() {
-                self.revision += 1;
-            }
-        }
-        if self.compat.seen_by_all() {
-            self.revision += 1;
-        }
+        self.revision += self.all_tables().map(|table| u64::from(table.seen_by_all())).sum::<u64>();
         if let Some(detail) = &mut self.detail {
             detail.processes.were_shown();
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use cpuledger_program as options;
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::metrics;
 use cpuledger_program::output::{complain, warn};
@@ -127,8 +127,9 @@ fn runtime() -> anyhow::Result<Runtime> {
 /// Is told of the signal that ends the program.
 fn ended() -> anyhow::Result<Arc<Notify>> {
     let ended = Arc::new(Notify::new());
-    let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
-    end::watch(&signals, false, Ending(Arc::clone(&ended))).context("cannot handle signals")?;
+    let told = Arc::clone(&ended);
+    let ending = (move || told.notify_one(), || None);
+    end::watch(&end::by([SIGINT, SIGTERM]), false, ending).context("cannot handle signals")?;
     Ok(ended)
 }
 
@@ -160,10 +161,8 @@ fn serve_metrics(arguments: &metrics::Arguments) -> anyhow::Result<()> {
     let compat = compat(arguments)?;
     let connection = connect(arguments.socket.as_deref(), "metrics")?;
     let files = compat.groups.as_ref().map(|groups| Files::new(groups.need_cgroups()));
-    let mut shared = Shared::new(Books::new(&dimensions, arguments.series as usize).with_compat(compat));
-    if let Some(files) = files {
-        shared = shared.with_files(files);
-    }
+    let books = Books::new(&dimensions, arguments.series as usize).with_compat(compat);
+    let shared = Shared::new(books, files);
     let is_open = config.users.is_empty() && !config.requires_certificate;
     let (is_plain, scheme) = (config.tls.is_none(), scheme(&config));
     let site = Metrics::new(shared.clone());
@@ -265,17 +264,4 @@ async fn listeners(named: &[String], usual: &str) -> anyhow::Result<(Vec<Listene
         listeners.push(listener.with_context(|| format!("cannot listen at {place}"))?);
     }
     Ok((listeners, is_inherited))
-}
-
-/// Ends the server.
-struct Ending(Arc<Notify>);
-
-impl Watched for Ending {
-    fn tell(&mut self, _: Notice) {
-        self.0.notify_one();
-    }
-
-    fn last_words(self) -> Option<u8> {
-        None
-    }
 }

@@ -10,12 +10,11 @@ pub mod rules_file;
 pub mod template;
 pub mod usage;
 
-use std::time::Duration;
-
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing;
 
 use crate::modes;
+use crate::series::Settle;
 use containers::Containers;
 use groups::Groups;
 use procfs::Known;
@@ -60,24 +59,9 @@ impl Compat {
         }
     }
 
-    /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when_ns: u64) {
-        self.groups.iter_mut().for_each(|groups| groups.begin_at(when_ns));
-        self.containers.iter_mut().for_each(|containers| containers.begin_at(when_ns));
-    }
-
-    /// Chooses who has a series from now on.
-    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
-        self.groups.iter_mut().for_each(|groups| groups.settle(passed, created_ns, is_amid_round));
-        self.containers
-            .iter_mut()
-            .for_each(|containers| containers.settle(passed, created_ns, is_amid_round));
-    }
-
-    /// All scrapers have been here. Returns whether a series has left.
-    pub fn seen_by_all(&mut self) -> bool {
-        let groups = self.groups.as_mut().is_some_and(|groups| groups.table_mut().seen_by_all());
-        let containers = self.containers.as_mut();
-        containers.is_some_and(|containers| containers.table_mut().seen_by_all()) | groups
+    /// The tables of these.
+    pub fn tables(&mut self) -> impl Iterator<Item = &mut dyn Settle> {
+        let groups = self.groups.iter_mut().map(|groups| &mut groups.table as &mut dyn Settle);
+        groups.chain(self.containers.iter_mut().map(|containers| &mut containers.table as &mut dyn Settle))
     }
 }

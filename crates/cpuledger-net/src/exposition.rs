@@ -4,13 +4,10 @@ mod compat;
 
 use std::fmt::{self, Write as _};
 
-use crate::books::{Books, REASONS};
-use crate::families::{FAMILIES, Family, Kind, OfName, OfPairs};
-use crate::labels::REST;
+use crate::books::Books;
+use crate::families::{FAMILIES, Family, Kind};
 use crate::own::Own;
-use crate::pairs::{self, Line};
-use crate::series::Table;
-use crate::totals::Sums;
+use crate::samples::{self, Sample};
 
 /// Which of the two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +75,24 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Labels with their values; without any, there are no braces.
+fn in_braces<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    for (label, value) in labels {
+        text.push(if text.is_empty() { '{' } else { ',' });
+        let _ = write!(text, "{label}=\"{}\"", Escaped(value));
+    }
+    if !text.is_empty() {
+        text.push('}');
+    }
+    text
+}
+
 /// The text of the books, which changes with the intervals.
 pub fn render_books(books: &Books, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     for family in &FAMILIES {
-        page.family(family, |page| page.of_books(family, books));
+        page.family(family, |page| page.samples(family, books, None));
     }
     page.of_others(books);
     page.text
@@ -92,9 +102,8 @@ pub fn render_books(books: &Books, format: Format) -> String {
 pub fn render_own(books: &Books, own: &Own, format: Format) -> String {
     let mut page = Page { text: String::new(), format };
     for family in &FAMILIES {
-        if let Kind::Own(figure) | Kind::Server(figure) = family.kind {
-            let value = figure(books, own);
-            page.family(family, |page| value.into_iter().for_each(|value| page.sample(family, "", value)));
+        if let Kind::Own(_) | Kind::Server(_) = family.kind {
+            page.family(family, |page| page.samples(family, books, Some(own)));
         }
     }
     if format == Format::OpenMetrics {
@@ -120,46 +129,16 @@ impl Page {
         }
     }
 
-    fn of_books(&mut self, family: &Family, books: &Books) {
-        match family.kind {
-            // What is not known is not 0.
-            Kind::Series(figure) | Kind::Directions(_, [figure, _]) if !books.knows(figure) => {}
-            Kind::Cpu | Kind::Series(_) | Kind::Directions(..) => self.of_series(family, books),
-            Kind::Departed => {
-                for (dimension, table) in books.tables() {
-                    let labels = format!("{{by=\"{}\"}}", dimension.name());
-                    self.sample(family, &labels, table.left_ns());
-                }
+    /// The samples of a family of cpuledger's own.
+    fn samples(&mut self, family: &Family, books: &Books, own: Option<&Own>) {
+        samples::each(family.kind, books, own, false, |Sample { by, labels, value, created_ns }| {
+            let by = by.map(|by| ("by", by.name()));
+            let labels = in_braces(by.into_iter().chain(labels.iter().map(|label| label.own)));
+            self.sample(family, &labels, value);
+            if matches!(family.kind, Kind::Cpu) {
+                self.created(family, &labels, created_ns);
             }
-            Kind::Pairs(of) => self.of_pairs(family, of, books),
-            Kind::Machine(figure) => self.sample(family, "", figure(books.machine())),
-            Kind::Unattributed => {
-                for (reason, ns) in REASONS.into_iter().zip(books.machine().unattributed_ns) {
-                    self.sample(family, &format!("{{reason=\"{reason}\"}}"), ns);
-                }
-            }
-            Kind::Own(_) | Kind::Server(_) | Kind::Group(_) | Kind::Container(_) => {}
-        }
-    }
-
-    fn of_pairs(&mut self, family: &Family, of: OfPairs, books: &Books) {
-        // What is not known is not 0.
-        let Some(all_ns) = books.pairs_ns() else { return };
-        if of == OfPairs::All {
-            return self.sample(family, "", all_ns);
-        }
-        for (dimension, table) in books.pairs() {
-            let by = dimension.name();
-            if of == OfPairs::Departed {
-                self.sample(family, &format!("{{by=\"{by}\"}}"), table.left_ns());
-                continue;
-            }
-            for Line { culprit, victim, ns, .. } in pairs::lines(table, false) {
-                let (culprit, victim) = (Escaped(&culprit), Escaped(&victim));
-                let labels = format!("{{by=\"{by}\",name=\"{victim}\",caused_by=\"{culprit}\"}}");
-                self.sample(family, &labels, ns);
-            }
-        }
+        });
     }
 
     fn head(&mut self, family: &Family) {
@@ -187,29 +166,6 @@ impl Page {
             let _ = writeln!(self.text, "{}_created{labels} {}", family.name, Seconds(when_ns.into()));
         }
     }
-
-    fn of_series(&mut self, family: &Family, books: &Books) {
-        let figures = family.kind.of_name();
-        for (dimension, table) in books.tables() {
-            let by = dimension.name();
-            for (name, totals, created_ns) in lines(table) {
-                for OfName { figure, label, .. } in &figures {
-                    let label = label.map_or_else(String::new, |(key, value)| format!(",{key}=\"{value}\""));
-                    let labels = format!("{{by=\"{by}\",name=\"{}\"{label}}}", Escaped(&name));
-                    self.sample(family, &labels, totals.get(*figure));
-                    if matches!(family.kind, Kind::Cpu) {
-                        self.created(family, &labels, created_ns);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The series of a dimension, and the rest last.
-pub fn lines<T: Sums>(table: &Table<T>) -> impl Iterator<Item = (String, &T, u64)> {
-    let own = table.series().map(|series| (series.label.to_string(), &series.totals, series.created_ns));
-    own.chain([(REST.to_owned(), table.rest(), table.created_ns())])
 }
 
 #[cfg(test)]

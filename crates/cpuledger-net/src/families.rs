@@ -7,6 +7,22 @@ use crate::compat::groups::Gauge;
 use crate::own::Own;
 use crate::totals::Figure::{self, Of};
 
+/// A label beside the dimension.
+#[derive(Debug, Clone, Copy)]
+pub struct Label<'a> {
+    /// Its name, and its value.
+    pub own: (&'static str, &'a str),
+    /// The same as an attribute of OpenTelemetry. That of the name in the dimension is called like the dimension.
+    pub attribute: (&'static str, &'a str),
+}
+
+impl Label<'_> {
+    /// With the same value as an attribute.
+    pub fn of<'a>(name: &'static str, attribute: &'static str, value: &'a str) -> Label<'a> {
+        Label { own: (name, value), attribute: (attribute, value) }
+    }
+}
+
 /// Where the samples of a family come from.
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -34,42 +50,22 @@ pub enum Kind {
     Container(OfContainer),
 }
 
-/// A figure of each name of a family by dimension.
-pub struct OfName {
-    /// The figure.
-    pub figure: Figure,
-    /// A further label and its value, where there are several.
-    pub label: Option<(&'static str, &'static str)>,
-    /// The same as an attribute of OpenTelemetry.
-    pub attribute: Option<(&'static str, &'static str)>,
-}
-
 impl Kind {
-    /// What each name has of a family by dimension; nothing: it is another family.
-    pub fn of_name(&self) -> Vec<OfName> {
+    /// What each name has of a family by dimension, with a further label where there are several; nothing: it is another family.
+    pub fn of_name(&self) -> Vec<(Figure, Option<Label<'static>>)> {
         match *self {
-            Kind::Series(figure) => vec![OfName { figure, label: None, attribute: None }],
+            Kind::Series(figure) => vec![(figure, None)],
             Kind::Cpu => {
-                PARTS.map(|(part, figure)| OfName::part(figure, "part", "cpuledger.part", [part; 2])).into()
+                PARTS.map(|(part, figure)| (figure, Some(Label::of("part", "cpuledger.part", part)))).into()
             }
             Kind::Directions(of, figures) => [0, 1]
                 .map(|nth| {
-                    OfName::part(figures[nth], "direction", of.attribute, [of.words[nth], of.values[nth]])
+                    let (own, attribute) = (("direction", of.words[nth]), (of.attribute, of.values[nth]));
+                    (figures[nth], Some(Label { own, attribute }))
                 })
                 .into(),
             _ => Vec::new(),
         }
-    }
-}
-
-impl OfName {
-    fn part(
-        figure: Figure,
-        label: &'static str,
-        attribute: &'static str,
-        values: [&'static str; 2],
-    ) -> OfName {
-        OfName { figure, label: Some((label, values[0])), attribute: Some((attribute, values[1])) }
     }
 }
 
@@ -109,13 +105,9 @@ static DISKS: Directions =
 pub enum OfGroup {
     /// CPU time by mode.
     Cpu,
-    /// A counter.
-    Count(Column),
-    /// Counters by the values of a label.
+    /// Counters by the values of a label; without a name of that, there is one.
     Counts(&'static str, &'static [(&'static str, Column)]),
-    /// What there is at the moment.
-    Gauge(Gauge),
-    /// The same by the values of a label.
+    /// What there is at the moment, likewise.
     Gauges(&'static str, &'static [(&'static str, Gauge)]),
     /// When the oldest process began.
     OldestStart,
@@ -316,7 +308,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_num_procs",
         "Processes of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::Processes)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Processes)])),
     ),
     counter(
         "namedprocess_namegroup_cpu_seconds",
@@ -326,22 +318,22 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     counter(
         "namedprocess_namegroup_read_bytes",
         "Bytes read from block devices.",
-        Kind::Group(OfGroup::Count(Column::READ_BYTES)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::READ_BYTES)])),
     ),
     counter(
         "namedprocess_namegroup_write_bytes",
         "Bytes written to block devices.",
-        Kind::Group(OfGroup::Count(Column::WRITE_BYTES)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::WRITE_BYTES)])),
     ),
     counter(
         "namedprocess_namegroup_major_page_faults",
         "Page faults with I/O.",
-        Kind::Group(OfGroup::Count(Column::MAJOR_FAULTS)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::MAJOR_FAULTS)])),
     ),
     counter(
         "namedprocess_namegroup_minor_page_faults",
         "Page faults without I/O.",
-        Kind::Group(OfGroup::Count(Column::MINOR_FAULTS)),
+        Kind::Group(OfGroup::Counts("", &[("", Column::MINOR_FAULTS)])),
     ),
     counter(
         "namedprocess_namegroup_context_switches",
@@ -366,7 +358,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_open_filedesc",
         "Open files of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::OpenFiles)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::OpenFiles)])),
     ),
     gauge(
         "namedprocess_namegroup_worst_fd_ratio",
@@ -381,7 +373,7 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
     gauge(
         "namedprocess_namegroup_num_threads",
         "Threads of the group.",
-        Kind::Group(OfGroup::Gauge(Gauge::Threads)),
+        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Threads)])),
     ),
     gauge(
         "namedprocess_namegroup_states",
@@ -422,7 +414,7 @@ mod tests {
     fn every_figure_is_one_of_reports() {
         let figures = FAMILIES.iter().flat_map(|family| family.kind.of_name());
         let named: Vec<Figure> =
-            figures.map(|own| own.figure).filter(|figure| matches!(figure, Of(_))).collect();
+            figures.map(|(figure, _)| figure).filter(|figure| matches!(figure, Of(_))).collect();
         assert!(named.len() > 10 && named.iter().all(|figure| figure.place().is_some()), "{named:?}");
     }
 }

@@ -82,16 +82,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Of these books.
-    pub fn new(books: Books) -> Shared {
-        Shared { books: Arc::new(Mutex::new(books)), files: None, own: Arc::new(Own::new()) }
-    }
-
-    /// Likewise, with what reads files of processes.
-    #[must_use]
-    pub fn with_files(mut self, files: Files) -> Shared {
-        self.files = Some(Arc::new(Mutex::new(files)));
-        self
+    /// Of these books; what reads files of processes, if it is needed.
+    pub fn new(books: Books, files: Option<Files>) -> Shared {
+        let files = files.map(|files| Arc::new(Mutex::new(files)));
+        Shared { books: Arc::new(Mutex::new(books)), files, own: Arc::new(Own::new()) }
     }
 
     /// Reads what the groups need of processes of a frame that they do not know. The books are free meanwhile.
@@ -171,21 +165,10 @@ impl Drop for EndIfPanics {
     }
 }
 
-/// Why there are no more frames of a ring.
-enum End {
-    /// The service has another ring for this reader.
-    Moved,
-    /// The service has ended: a reason.
-    Ended(String),
-}
-
 fn follow(mut connection: Connection, sink: &mut impl Sink) {
     loop {
         sink.begin(connection.client.process());
-        let reason = match read(&mut connection, sink) {
-            End::Moved => None,
-            End::Ended(reason) => Some(reason),
-        };
+        let reason = read(&mut connection, sink);
         if let Some(reason) = &reason {
             sink.end(reason);
         }
@@ -209,8 +192,8 @@ fn connect_again() -> Connection {
     }
 }
 
-/// Reads frames until there are no more.
-fn read(connection: &mut Connection, sink: &mut impl Sink) -> End {
+/// Reads frames until there are no more, because the service has ended: a reason; `None`: it has another ring for this reader.
+fn read(connection: &mut Connection, sink: &mut impl Sink) -> Option<String> {
     let (mut bytes, mut frame) = (Vec::new(), Frame::new());
     let mut has_warned = false;
     loop {
@@ -221,10 +204,10 @@ fn read(connection: &mut Connection, sink: &mut impl Sink) -> End {
         } else {
             match connection.reader.wait(PATIENCE) {
                 Ok(Next::Frame) => {}
-                Ok(Next::Moved) => return End::Moved,
+                Ok(Next::Moved) => return None,
                 Ok(Next::TimedOut) if connection.client.is_connected() => continue,
-                Ok(Next::TimedOut) => return End::Ended("it has closed the connection".into()),
-                Err(error) => return End::Ended(error.to_string()),
+                Ok(Next::TimedOut) => return Some("it has closed the connection".into()),
+                Err(error) => return Some(error.to_string()),
             }
             connection.reader.copy(&mut bytes)
         };
@@ -232,7 +215,7 @@ fn read(connection: &mut Connection, sink: &mut impl Sink) -> End {
             Ok(Some(_)) => {}
             // It is missing then: the next one shows the gap.
             Ok(None) | Err(RingError::Damaged { .. }) => continue,
-            Err(error) => return End::Ended(error.to_string()),
+            Err(error) => return Some(error.to_string()),
         }
         match frame.decode_wanted_from(&bytes, &sink.wanted()) {
             Ok(()) => sink.add(&frame),

@@ -28,6 +28,7 @@ mod pairs;
 mod processes;
 mod push;
 mod read;
+mod samples;
 mod scrape;
 mod scrapers;
 mod series;

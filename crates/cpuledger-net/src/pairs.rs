@@ -75,35 +75,20 @@ fn culprit(party: Party, name: &str) -> String {
     }
 }
 
-/// A pair with its own series, or the rest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Who had the CPU, or why nobody had it.
-    pub culprit: String,
-    /// Who waited.
-    pub victim: String,
-    /// How long, in nanoseconds.
-    pub ns: u128,
-    /// Since when this is added up, CLOCK_REALTIME.
-    pub created_ns: u64,
-}
+/// Who had the CPU, or why nobody had it; who waited; how long, in nanoseconds; and since when this is added up, CLOCK_REALTIME.
+pub type Line = (String, String, u128, u64);
 
 /// The pairs, those that have left too if these are wanted, and the rest last.
 pub fn lines(table: &Table<Waited>, with_retired: bool) -> impl Iterator<Item = Line> {
-    let text = |side: Option<&Option<Vec<u8>>>| {
-        String::from_utf8_lossy(side.and_then(Option::as_deref).unwrap_or_default()).into_owned()
-    };
-    let own = table.all(with_retired).map(move |(name, waited, created_ns)| {
+    let own = table.series(with_retired).map(|(name, own)| {
         let sides: &[Option<Vec<u8>>] = if let Name::Path(sides) = name { sides } else { &[] };
-        Line { culprit: text(sides.first()), victim: text(sides.get(1)), ns: waited.ns(), created_ns }
+        let text = |side| {
+            let text = sides.get(side).and_then(Option::as_deref).unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
+        };
+        (text(0), text(1), own.totals.ns(), own.created_ns)
     });
-    let rest = Line {
-        culprit: REST.to_owned(),
-        victim: REST.to_owned(),
-        ns: table.rest().ns(),
-        created_ns: table.created_ns(),
-    };
-    own.chain([rest])
+    own.chain([(REST.to_owned(), REST.to_owned(), table.rest().ns(), table.created_ns())])
 }
 
 #[cfg(test)]
@@ -140,7 +125,7 @@ mod tests {
     /// The sums by their labels.
     fn shown(books: &Books, by: Dimension) -> Vec<(String, String, u128)> {
         let table = books.pairs().find(|(own, _)| *own == by).expect("the cgroup tells it").1;
-        lines(table, false).map(|line| (line.culprit, line.victim, line.ns)).collect()
+        lines(table, false).map(|(culprit, victim, ns, _)| (culprit, victim, ns)).collect()
     }
 
     #[test]

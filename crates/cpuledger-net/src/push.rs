@@ -1,11 +1,11 @@
 //! `cpuledger push`: the books to OpenTelemetry, from time to time.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::end;
 use cpuledger_program::output::{complain, warn};
 use cpuledger_program::push::Arguments;
 use cpuledger_report::Dimension;
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
     let series = arguments.series as usize;
     let books = Books::new(dimensions, series).with_processes(arguments.processes as usize);
     let mut push = Push {
-        shared: Shared::new(books),
+        shared: Shared::new(books, None),
         outbox: Arc::new(Outbox::new(queue)),
         resource: resource(variable)?,
         series,
@@ -71,8 +71,12 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
     }
     complain(&format!("cpuledger: metrics go to {target}"));
     let (ending, ended) = mpsc::channel();
-    let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
-    end::watch(&signals, false, Ending(ending)).context("cannot handle signals")?;
+    let end_the_loop = move || {
+        let _ = ending.send(());
+    };
+    // What could not be sent in time is not worth an error.
+    end::watch(&end::by([SIGINT, SIGTERM]), false, (end_the_loop, || Some(0)))
+        .context("cannot handle signals")?;
     follow::start(connection, push.shared.clone())
         .context("cannot start the thread that reads the service")?;
     delivery::start(Arc::clone(&push.outbox), target).context("cannot start the thread that sends")?;
@@ -123,19 +127,5 @@ impl Push {
             requests
         };
         requests.iter().for_each(|request| self.outbox.push(packed(&request.encode_to_vec())));
-    }
-}
-
-/// Ends the loop.
-struct Ending(Sender<()>);
-
-impl Watched for Ending {
-    fn tell(&mut self, _: Notice) {
-        let _ = self.0.send(());
-    }
-
-    /// What could not be sent in time is not worth an error.
-    fn last_words(self) -> Option<u8> {
-        Some(0)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cpuledger_report::Name;
 
-use crate::labels::{self, Label};
+use crate::labels::{self, Label, REST};
 use crate::totals::{Sums, Totals};
 use crate::users::Users;
 
@@ -41,6 +41,8 @@ enum Phase {
     Counting,
     /// It is shown with its last value for so many rounds more; amounts go to the rest.
     Leaving(u32),
+    /// It is not shown, and goes on where it was if it comes back. It was the so manieth to leave.
+    Left(u64),
 }
 
 /// A series.
@@ -66,15 +68,6 @@ struct Candidate {
     is_active: bool,
 }
 
-/// A series that has left, so that it goes on where it was if it comes back.
-#[derive(Debug, Clone)]
-struct Retired<T> {
-    label: Label,
-    totals: T,
-    created_ns: u64,
-    order: u64,
-}
-
 /// The series of one dimension.
 #[derive(Debug)]
 pub struct Table<T = Totals> {
@@ -84,7 +77,7 @@ pub struct Table<T = Totals> {
     rest: T,
     created_ns: u64,
     candidates: HashMap<Name, Candidate>,
-    retired: HashMap<Name, Retired<T>>,
+    retired: HashMap<Name, Series<T>>,
     /// Those of all series and of all that are retired.
     labels: HashSet<Label>,
     /// CPU time of the series that have left, remembered or not, in nanoseconds.
@@ -115,31 +108,16 @@ impl<T: Sums> Table<T> {
         }
     }
 
-    /// The series, in the order of their names.
-    pub fn series(&self) -> impl Iterator<Item = &Series<T>> {
-        self.series.values()
+    /// The series that are shown, in the order of their names, and if wanted those that have left and are remembered.
+    pub fn series(&self, with_retired: bool) -> impl Iterator<Item = (&Name, &Series<T>)> {
+        self.series.iter().chain(with_retired.then_some(&self.retired).into_iter().flatten())
     }
 
-    /// Likewise, with their names.
-    pub fn named(&self) -> impl Iterator<Item = (&Name, &Series<T>)> {
-        self.series.iter()
-    }
-
-    /// The totals of each name, and when its series began: those of series that are shown and, if wanted, of those that have left.
-    pub fn all(&self, with_retired: bool) -> impl Iterator<Item = (&Name, &T, u64)> {
-        let retired = self.retired.iter().filter(move |_| with_retired);
-        let retired = retired.map(|(name, own)| (name, &own.totals, own.created_ns));
-        self.series.iter().map(|(name, own)| (name, &own.totals, own.created_ns)).chain(retired)
-    }
-
-    /// Series that have left, and are remembered.
-    pub fn retired(&self) -> impl Iterator<Item = (String, &T, u64)> {
-        self.retired.values().map(|own| (own.label.to_string(), &own.totals, own.created_ns))
-    }
-
-    /// The rest began earlier than it was thought to.
-    pub fn begin_at(&mut self, when_ns: u64) {
-        self.created_ns = when_ns;
+    /// The labels, sums and beginnings of these, and of the rest last.
+    pub fn lines(&self, with_retired: bool) -> impl Iterator<Item = (String, &T, u64)> {
+        let own =
+            self.series(with_retired).map(|(_, own)| (own.label.to_string(), &own.totals, own.created_ns));
+        own.chain([(REST.to_owned(), &self.rest, self.created_ns)])
     }
 
     /// What no series has.
@@ -158,22 +136,10 @@ impl<T: Sums> Table<T> {
         shown + self.left_ns + self.rest.cpu_ns()
     }
 
-    /// CPU time of the series that have left, in nanoseconds.
-    pub fn left_ns(&self) -> u128 {
-        self.left_ns
-    }
-
-    /// Time has passed: older use counts less.
-    pub fn age(&mut self, by: Duration) {
-        let factor = fading(by);
-        for series in self.series.values_mut() {
-            series.score *= factor;
-            series.idle += by;
-        }
-        self.candidates.retain(|_, candidate| {
-            candidate.score *= factor;
-            candidate.score >= LOWEST
-        });
+    /// CPU time of the series that have left and are not among [`Table::series`], in nanoseconds.
+    pub fn left_ns(&self, with_retired: bool) -> u128 {
+        let retired = with_retired.then_some(&self.retired).into_iter().flat_map(HashMap::values);
+        self.left_ns - retired.map(|own| own.totals.cpu_ns()).sum::<u128>()
     }
 
     /// Adds what a name used.
@@ -186,7 +152,7 @@ impl<T: Sums> Table<T> {
             }
             match series.phase {
                 Phase::Counting => series.totals.add(amounts),
-                Phase::Beginning(_) | Phase::Leaving(_) => self.rest.add(amounts),
+                _ => self.rest.add(amounts),
             }
             return;
         }
@@ -243,39 +209,20 @@ impl<T: Sums> Table<T> {
         all
     }
 
-    /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Table::seen_by_all`].
-    pub fn rank(&mut self, now_ns: u64, is_amid_round: bool) {
-        let (mut waiting, mut unnamed) = (Vec::new(), Vec::new());
-        for (name, candidate) in self.ranked() {
-            let has_room = self.series.len() < self.limit;
-            if !has_room || !candidate.is_active || candidate.score < LOWEST {
-                waiting.push((name, candidate));
-                continue;
-            }
-            // Until its name is known, its time goes to the rest.
-            match labels::of(&name, &self.users) {
-                Some(label) => self.begin(name, label, candidate.score, (now_ns, is_amid_round)),
-                None => unnamed.push((name, candidate)),
-            }
-        }
-        let active = waiting.iter().filter(|(_, candidate)| candidate.is_active);
-        let scores: Vec<f64> = active.map(|(_, candidate)| candidate.score).take(self.limit).collect();
-        self.give_way(&scores);
-        let asleep = |(name, own): (Name, Candidate)| (name, Candidate { is_active: false, ..own });
-        self.candidates = waiting.into_iter().map(asleep).chain(unnamed).collect();
-        self.trim();
-    }
-
     fn begin(&mut self, name: Name, label: Label, score: f64, (now_ns, is_amid_round): (u64, bool)) {
-        let (label, totals, created_ns) = match self.retired.remove(&name) {
+        let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
+        let idle = Duration::ZERO;
+        let series = match self.retired.remove(&name) {
             Some(retired) => {
                 self.left_ns -= retired.totals.cpu_ns();
-                (retired.label, retired.totals, retired.created_ns)
+                Series { phase, score, idle, ..retired }
             }
-            None => (self.new_label(label), T::default(), now_ns),
+            None => {
+                let (label, totals) = (self.new_label(label), T::default());
+                Series { label, totals, created_ns: now_ns, phase, score, idle }
+            }
         };
-        let phase = Phase::Beginning(LOOKS + u32::from(is_amid_round));
-        self.series.insert(name, Series { label, totals, created_ns, phase, score, idle: Duration::ZERO });
+        self.series.insert(name, series);
     }
 
     /// A label that no other name of this table has: two users may have one name.
@@ -310,8 +257,81 @@ impl<T: Sums> Table<T> {
         }
     }
 
+    fn retire(&mut self, name: Name) {
+        let Some(series) = self.series.remove(&name) else { return };
+        self.retirements += 1;
+        self.left_ns += series.totals.cpu_ns();
+        self.retired.insert(name, Series { phase: Phase::Left(self.retirements), ..series });
+        if self.retired.len() > RETIRED {
+            // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
+            let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);
+            let labels = &mut self.labels;
+            self.retired.retain(|_, retired| {
+                let stays = !matches!(retired.phase, Phase::Left(order) if order <= oldest);
+                if !stays {
+                    labels.remove(&retired.label);
+                }
+                stays
+            });
+        }
+    }
+}
+
+/// What happens to a table whatever its series add up.
+pub trait Settle {
+    /// The rest began earlier than it was thought to.
+    fn begin_at(&mut self, when_ns: u64);
+
+    /// Time has passed: older use counts less.
+    fn age(&mut self, by: Duration);
+
+    /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Settle::seen_by_all`].
+    fn rank(&mut self, now_ns: u64, is_amid_round: bool);
+
     /// A round is over: all scrapers have been here. Returns whether a series has left, so that other ones are shown.
-    pub fn seen_by_all(&mut self) -> bool {
+    fn seen_by_all(&mut self) -> bool;
+}
+
+impl<T: Sums> Settle for Table<T> {
+    fn begin_at(&mut self, when_ns: u64) {
+        self.created_ns = when_ns;
+    }
+
+    fn age(&mut self, by: Duration) {
+        let factor = fading(by);
+        for series in self.series.values_mut() {
+            series.score *= factor;
+            series.idle += by;
+        }
+        self.candidates.retain(|_, candidate| {
+            candidate.score *= factor;
+            candidate.score >= LOWEST
+        });
+    }
+
+    fn rank(&mut self, now_ns: u64, is_amid_round: bool) {
+        let (mut waiting, mut unnamed) = (Vec::new(), Vec::new());
+        for (name, candidate) in self.ranked() {
+            let has_room = self.series.len() < self.limit;
+            if !has_room || !candidate.is_active || candidate.score < LOWEST {
+                waiting.push((name, candidate));
+                continue;
+            }
+            // Until its name is known, its time goes to the rest.
+            match labels::of(&name, &self.users) {
+                Some(label) => self.begin(name, label, candidate.score, (now_ns, is_amid_round)),
+                None => unnamed.push((name, candidate)),
+            }
+        }
+        let active = waiting.iter().filter(|(_, candidate)| candidate.is_active);
+        let scores: Vec<f64> = active.map(|(_, candidate)| candidate.score).take(self.limit).collect();
+        self.give_way(&scores);
+        let asleep = |(name, own): (Name, Candidate)| (name, Candidate { is_active: false, ..own });
+        self.candidates = waiting.into_iter().map(asleep).chain(unnamed).collect();
+        self.trim();
+    }
+
+    fn seen_by_all(&mut self) -> bool {
         let mut gone = Vec::new();
         for (name, series) in &mut self.series {
             series.phase = match series.phase {
@@ -322,31 +342,12 @@ impl<T: Sums> Table<T> {
                     continue;
                 }
                 Phase::Leaving(looks) => Phase::Leaving(looks - 1),
+                Phase::Left(order) => Phase::Left(order),
             };
         }
         let has_left = !gone.is_empty();
         gone.into_iter().for_each(|name| self.retire(name));
         has_left
-    }
-
-    fn retire(&mut self, name: Name) {
-        let Some(series) = self.series.remove(&name) else { return };
-        self.retirements += 1;
-        let Series { label, totals, created_ns, .. } = series;
-        self.left_ns += totals.cpu_ns();
-        self.retired.insert(name, Retired { label, totals, created_ns, order: self.retirements });
-        if self.retired.len() > RETIRED {
-            // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
-            let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);
-            let labels = &mut self.labels;
-            self.retired.retain(|_, retired| {
-                let stays = retired.order > oldest;
-                if !stays {
-                    labels.remove(&retired.label);
-                }
-                stays
-            });
-        }
     }
 }
 

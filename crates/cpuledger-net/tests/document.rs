@@ -42,6 +42,7 @@ fn the_document_has_all_metrics_under_the_names_of_others() {
             let total = if family.is_counter { "_total" } else { "" };
             let labels = match family.kind {
                 Kind::Group(OfGroup::Cpu) => "`groupname`, `mode`: `user`, `system`".to_owned(),
+                Kind::Group(OfGroup::Counts("", _) | OfGroup::Gauges("", _)) => "`groupname`".to_owned(),
                 Kind::Group(OfGroup::Counts(label, values)) => {
                     of_group(label, values.iter().map(|(value, _)| *value))
                 }

@@ -50,6 +50,26 @@ pub trait Watched: Send + 'static {
     fn last_words(self) -> Option<u8>;
 }
 
+/// What to do when it is told, and its last words.
+impl<T, W> Watched for (T, W)
+where
+    T: FnMut() + Send + 'static,
+    W: FnOnce() -> Option<u8> + Send + 'static,
+{
+    fn tell(&mut self, _: Notice) {
+        (self.0)();
+    }
+
+    fn last_words(self) -> Option<u8> {
+        (self.1)()
+    }
+}
+
+/// Each of these signals asks for the end.
+pub fn by<const N: usize>(signals: [i32; N]) -> [(i32, Notice); N] {
+    signals.map(|signal| (signal, Notice::End(Reason::Signal)))
+}
+
 /// An orderly end takes less, unless something blocks.
 const UNBLOCK_AFTER: Duration = Duration::from_millis(250);
 

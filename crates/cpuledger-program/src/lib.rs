@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod name_service;
 pub mod output;
 pub mod place;
+pub mod progress;
 pub mod push;
 pub mod recording;
 pub mod setuid;

@@ -11,45 +11,31 @@ use cpuledger_program::exit::Failure;
 /// Below the folder that `bin` is in, where `make install` and packages put such programs.
 const LIBEXEC: &str = "libexec/cpuledger";
 
-/// A command that another program has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct External {
-    name: &'static str,
-    program: &'static str,
-    /// Whether the program has several commands, and gets the name of this one first.
-    is_one_of_several: bool,
-}
+/// Such programs with their commands. One that has several gets the name of the command first.
+const PROGRAMS: [(&str, &[&str]); 2] =
+    [("cpuledger-export", &["export"]), ("cpuledger-net", &["metrics", "push", "mcp", "web"])];
 
-/// `cpuledger export`.
-pub const EXPORT: External =
-    External { name: "export", program: "cpuledger-export", is_one_of_several: false };
-/// `cpuledger metrics`.
-pub const METRICS: External = External { name: "metrics", program: "cpuledger-net", is_one_of_several: true };
-/// `cpuledger push`.
-pub const PUSH: External = External { name: "push", program: "cpuledger-net", is_one_of_several: true };
-/// `cpuledger mcp`.
-pub const MCP: External = External { name: "mcp", program: "cpuledger-net", is_one_of_several: true };
-
-/// `cpuledger web`.
-pub const WEB: External = External { name: "web", program: "cpuledger-net", is_one_of_several: true };
-
-/// A command, if it is one of these.
-pub fn named(word: &OsStr) -> Option<External> {
-    [EXPORT, METRICS, PUSH, MCP, WEB].into_iter().find(|external| word == external.name)
+/// The program that has a command, and whether it has others too; `None`: this one has it, or none.
+pub fn program_of(command: &OsStr) -> Option<(&'static str, bool)> {
+    let (program, commands) =
+        PROGRAMS.iter().find(|(_, commands)| commands.iter().any(|own| command == *own))?;
+    Some((program, commands.len() > 1))
 }
 
 /// Becomes the program of a command. It gets the arguments as they are, and its output, exit code and end by a signal are its own.
 ///
 /// # Errors
 /// Where it is missing, or cannot be run.
-pub fn become_program(external: External, arguments: &[OsString]) -> anyhow::Result<()> {
-    let program = match find(external.program)? {
+pub fn become_program(name: impl AsRef<OsStr>, arguments: &[OsString]) -> anyhow::Result<()> {
+    let name = name.as_ref();
+    let (program, is_one_of_several) = program_of(name).context("no program has this command")?;
+    let program = match find(program)? {
         Ok(program) => program,
-        Err(places) => return Err(Failure::NotInstalled(missing(external.name, &places)).into()),
+        Err(places) => return Err(Failure::NotInstalled(missing(name, &places)).into()),
     };
     let mut command = Command::new(&program);
-    if external.is_one_of_several {
-        command.arg(external.name);
+    if is_one_of_several {
+        command.arg(name);
     }
     let error = command.args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
@@ -75,7 +61,8 @@ fn places(own: &Path, name: &str) -> Vec<PathBuf> {
     [beside, in_libexec].into_iter().flatten().collect()
 }
 
-fn missing(command: &str, places: &[PathBuf]) -> String {
+fn missing(command: &OsStr, places: &[PathBuf]) -> String {
+    let command = command.display();
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
     format!(
         "`cpuledger {command}` is a program of its own, and there is no {}: build it with `make all`, or install \

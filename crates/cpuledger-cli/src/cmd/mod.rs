@@ -39,14 +39,14 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     if arguments.len() == 3 && arguments[1] == "help" && arguments[2] == "ps" {
         return ps::run(&["--help".into()]);
     }
-    if let Some(external) = arguments.get(1).and_then(|word| external::named(word)) {
-        return external::become_program(external, &arguments[2..]);
-    }
-    if let [_, help, word] = &arguments[..]
-        && help == "help"
-        && let Some(external) = external::named(word)
-    {
-        return external::become_program(external, &["--help".into()]);
+    match &arguments[..] {
+        [_, help, word] if help == "help" && external::program_of(word).is_some() => {
+            return external::become_program(word, &["--help".into()]);
+        }
+        [_, word, rest @ ..] if external::program_of(word).is_some() => {
+            return external::become_program(word, rest);
+        }
+        _ => {}
     }
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
@@ -56,11 +56,11 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
-        Command::Export { arguments } => external::become_program(external::EXPORT, &arguments),
-        Command::Metrics { arguments } => external::become_program(external::METRICS, &arguments),
-        Command::Push { arguments } => external::become_program(external::PUSH, &arguments),
-        Command::Mcp { arguments } => external::become_program(external::MCP, &arguments),
-        Command::Web { arguments } => external::become_program(external::WEB, &arguments),
+        Command::Export(of) => external::become_program("export", &of.arguments),
+        Command::Metrics(of) => external::become_program("metrics", &of.arguments),
+        Command::Push(of) => external::become_program("push", &of.arguments),
+        Command::Mcp(of) => external::become_program("mcp", &of.arguments),
+        Command::Web(of) => external::become_program("web", &of.arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

@@ -3,7 +3,6 @@
 mod fleet;
 pub mod names;
 mod output_file;
-mod progress;
 mod read;
 
 use std::path::{Path, PathBuf};

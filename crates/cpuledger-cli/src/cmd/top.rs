@@ -39,9 +39,10 @@ use super::filter::{self, Filter};
 use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::wake_on_signals;
+use crate::values::Format;
 use collect::{Collector, Outcome, Taker};
 pub use options::Arguments;
-use options::{Format, Options};
+use options::Options;
 use replay::{Asked, Recorded};
 use select::Selection;
 use terminal::{has_screen, terminal_width};
@@ -337,15 +338,13 @@ impl Printer<'_> {
             json::append_pairs(&mut self.buffer, &shown, by);
         } else if let Some((by, groups)) = self.options.by.group.zip(groups) {
             json::append_groups(&mut self.buffer, &shown, by, &groups);
-        } else if self.options.format == Format::Json {
-            json::append_interval(&mut self.buffer, &shown);
-        } else {
+        } else if let Format::Csv(cells) = self.options.format {
             if !std::mem::replace(&mut self.has_header, true) {
                 csv::append_header(&mut self.buffer)?;
             }
-            let is_safe = self.options.format == Format::CsvSafe;
-            let cells = if is_safe { csv::Cells::Inert } else { csv::Cells::Plain };
             csv::append_interval(&mut self.buffer, &shown, cells)?;
+        } else {
+            json::append_interval(&mut self.buffer, &shown);
         }
         Ok(())
     }

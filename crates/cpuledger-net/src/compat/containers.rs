@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames};
@@ -53,7 +52,8 @@ impl Labels {
 /// All containers.
 #[derive(Debug)]
 pub struct Containers {
-    table: Table<Usage>,
+    /// The series: their names are paths of cgroups.
+    pub table: Table<Usage>,
     labels: HashMap<Arc<Name>, Labels>,
 }
 
@@ -61,16 +61,6 @@ impl Containers {
     /// With at most so many series.
     pub fn new(limit: usize) -> Containers {
         Containers { table: Table::new(limit, realtime_ns()), labels: HashMap::new() }
-    }
-
-    /// The series: their names are paths of cgroups.
-    pub fn table(&self) -> &Table<Usage> {
-        &self.table
-    }
-
-    /// The series, to be looked after.
-    pub fn table_mut(&mut self) -> &mut Table<Usage> {
-        &mut self.table
     }
 
     /// The labels of a series.
@@ -95,20 +85,9 @@ impl Containers {
             }
         }
         self.table.trim();
-        let shown: HashSet<&Name> = self.table.named().map(|(name, _)| name).collect();
+        let shown: HashSet<&Name> = self.table.series(false).map(|(name, _)| name).collect();
         let current: HashSet<&Arc<Name>> = by_cgroup.values().collect();
         self.labels.retain(|name, _| shown.contains(&**name) || current.contains(name));
-    }
-
-    /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when_ns: u64) {
-        self.table.begin_at(when_ns);
-    }
-
-    /// Chooses who has a series from now on.
-    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
-        self.table.age(passed);
-        self.table.rank(created_ns, is_amid_round);
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cpuledger_model::boottime::TICK_NS;
 use cpuledger_model::frame::{Column, Frame, Section};
@@ -157,7 +156,8 @@ pub struct Groups {
     /// Whether what no rule matches is where its parent is.
     with_children: bool,
     members: Members,
-    table: Table<Usage>,
+    /// The series.
+    pub table: Table<Usage>,
     known: [bool; COUNTS.len()],
     listing: Option<Listing>,
     users: Users,
@@ -185,16 +185,6 @@ impl Groups {
         self.rules.need_cgroups()
     }
 
-    /// The series.
-    pub fn table(&self) -> &Table<Usage> {
-        &self.table
-    }
-
-    /// The series, to be looked after.
-    pub fn table_mut(&mut self) -> &mut Table<Usage> {
-        &mut self.table
-    }
-
     /// Whether an interval has told it.
     pub fn knows(&self, count: Column) -> bool {
         place_of(count).is_some_and(|place| self.known[place])
@@ -210,14 +200,14 @@ impl Groups {
         let Some(listing) = &self.listing else { return Vec::new() };
         let mut rest = Gauges::default();
         let mut shown: HashMap<&Name, Gauges> =
-            self.table.named().map(|(name, _)| (name, Gauges::default())).collect();
+            self.table.series(false).map(|(name, _)| (name, Gauges::default())).collect();
         for (name, gauges) in &listing.by_group {
             shown.get_mut(&**name).unwrap_or(&mut rest).add(gauges);
         }
         let of_series = |(name, series): (&Name, &Series<Usage>)| {
             (series.label.to_string(), shown.get(name).copied().unwrap_or_default())
         };
-        let mut all: Vec<(String, Gauges)> = self.table.named().map(of_series).collect();
+        let mut all: Vec<(String, Gauges)> = self.table.series(false).map(of_series).collect();
         if rest != Gauges::default() {
             all.push((REST.to_owned(), rest));
         }
@@ -350,18 +340,11 @@ impl Groups {
         self.listing = listing.map(Listing::complete);
     }
 
-    /// The counters begin with the first interval.
-    pub fn begin_at(&mut self, when_ns: u64) {
-        self.table.begin_at(when_ns);
-    }
-
-    /// Chooses who has a series from now on: groups that have processes, whether these use time or not, and others as long as there is room.
-    pub fn settle(&mut self, passed: Duration, created_ns: u64, is_amid_round: bool) {
-        self.table.age(passed);
+    /// Groups have a series that have processes, whether these use time or not, and others as long as there is room.
+    pub fn keep(&mut self) {
         let names = self.listing.iter().flat_map(|listing| listing.by_group.keys());
         names.for_each(|name| self.table.keep(name));
         self.table.keep_if_there_is_room();
-        self.table.rank(created_ns, is_amid_round);
     }
 }
 
@@ -393,10 +376,13 @@ fn rows(frame: &Frame) -> impl Iterator<Item = Row<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::compat::rules_file::parse;
     use crate::compat::usage;
     use crate::modes::Modes;
+    use crate::series::Settle as _;
 
     const MS: u64 = 1_000_000;
 
@@ -442,8 +428,8 @@ mod tests {
     /// User time in ms by group, and of the rest.
     fn told(groups: &Groups) -> (Vec<(String, u128)>, u128) {
         let ms = |modes: &Modes| modes.user_ns / u128::from(MS);
-        let own = groups.table().series().map(|own| (own.label.to_string(), ms(&own.totals.modes)));
-        (own.collect(), ms(&groups.table().rest().modes))
+        let own = groups.table.series(false).map(|(_, own)| (own.label.to_string(), ms(&own.totals.modes)));
+        (own.collect(), ms(&groups.table.rest().modes))
     }
 
     fn list(groups: &mut Groups, frame: &Frame) {
@@ -456,8 +442,10 @@ mod tests {
     }
 
     fn scrape(groups: &mut Groups) {
-        groups.settle(Duration::from_secs(1), 0, false);
-        groups.table_mut().seen_by_all();
+        groups.table.age(Duration::from_secs(1));
+        groups.keep();
+        groups.table.rank(0, false);
+        groups.table.seen_by_all();
     }
 
     #[test]

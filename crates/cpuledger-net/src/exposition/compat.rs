@@ -1,6 +1,6 @@
 //! The samples of the sets that have the names of other exporters.
 
-use super::{Escaped, Page, lines};
+use super::{Page, in_braces};
 use crate::books::Books;
 use crate::compat::containers::{Containers, Labels};
 use crate::compat::groups::{Gauges, Groups};
@@ -28,13 +28,8 @@ impl Page {
         let crate::families::Kind::Group(figure) = family.kind else { return };
         match figure {
             OfGroup::Cpu => self.cpu_of_groups(family, groups),
-            OfGroup::Count(count) => {
-                for (name, usage, _) in lines(groups.table()).filter(|_| groups.knows(count)) {
-                    self.sample(family, &format!("{{groupname=\"{}\"}}", Escaped(&name)), usage.count(count));
-                }
-            }
             OfGroup::Counts(label, counts) => {
-                for (name, usage, _) in lines(groups.table()) {
+                for (name, usage, _) in groups.table.lines(false) {
                     for (value, count) in counts.iter().filter(|(_, count)| groups.knows(*count)) {
                         self.sample(family, &labels(&name, label, value), usage.count(*count));
                     }
@@ -53,11 +48,8 @@ impl Page {
     ) {
         let Some(listing) = groups.listing() else { return };
         for (name, own) in gauges {
-            let group = format!("{{groupname=\"{}\"}}", Escaped(name));
+            let group = labels(name, "", "");
             match figure {
-                OfGroup::Gauge(gauge) if listing.tells(gauge) => {
-                    self.sample(family, &group, own.get(gauge).into());
-                }
                 OfGroup::Gauges(label, values) => {
                     for (value, gauge) in values.iter().filter(|(_, gauge)| listing.tells(*gauge)) {
                         self.sample(family, &labels(name, label, value), own.get(*gauge).into());
@@ -76,8 +68,8 @@ impl Page {
 
     /// A mode that is not told appears only if there is such time.
     fn cpu_of_groups(&mut self, family: &Family, groups: &Groups) {
-        let tells_all = lines(groups.table()).all(|(_, usage, _)| usage.modes.unknown_ns == 0);
-        for (name, usage, created_ns) in lines(groups.table()) {
+        let tells_all = groups.table.lines(false).all(|(_, usage, _)| usage.modes.unknown_ns == 0);
+        for (name, usage, created_ns) in groups.table.lines(false) {
             let Modes { user_ns, system_ns, unknown_ns, .. } = usage.modes;
             let untold = (!tells_all).then_some(("unknown", unknown_ns));
             for (mode, ns) in [("user", user_ns), ("system", system_ns)].into_iter().chain(untold) {
@@ -90,40 +82,33 @@ impl Page {
 
     fn of_containers(&mut self, family: &Family, containers: &Containers) {
         let crate::families::Kind::Container(figure) = family.kind else { return };
-        let table = containers.table();
-        let own = table.named().map(|(name, series)| {
+        let table = &containers.table;
+        let own = table.series(false).map(|(name, series)| {
             let labels = containers.labels(name).cloned().unwrap_or_default();
             (series.label.to_string(), labels, &series.totals.modes, series.created_ns)
         });
         let rest = (REST.to_owned(), Labels::default(), &table.rest().modes, table.created_ns());
         for (id, labels, modes, created_ns) in own.chain([rest]) {
             let (cpu, ns) = match figure {
-                OfContainer::Usage => ("cpu=\"total\",", modes.executed_ns()),
-                OfContainer::User => ("", modes.user_ns),
-                OfContainer::System => ("", modes.system_ns),
+                OfContainer::Usage => (Some(("cpu", "total")), modes.executed_ns()),
+                OfContainer::User => (None, modes.user_ns),
+                OfContainer::System => (None, modes.system_ns),
             };
             let Labels { container, image, name, namespace, pod } = &labels;
-            let labels = format!(
-                "{{container=\"{}\",{cpu}id=\"{}\",image=\"{}\",name=\"{}\",namespace=\"{}\",pod=\"{}\"}}",
-                Escaped(container),
-                Escaped(&id),
-                Escaped(image),
-                Escaped(name),
-                Escaped(namespace),
-                Escaped(pod)
-            );
+            let others =
+                [("id", &id), ("image", image), ("name", name), ("namespace", namespace), ("pod", pod)];
+            let others = others.into_iter().map(|(label, value)| (label, value.as_str()));
+            let container = [("container", container.as_str())];
+            let labels = in_braces(container.into_iter().chain(cpu).chain(others));
             self.sample(family, &labels, ns);
             self.created(family, &labels, created_ns);
         }
     }
 }
 
-/// Labels of a sample of a group, in their order.
+/// Labels of a sample of a group, in their order; a label without a name is none.
 fn labels(group: &str, label: &str, value: &str) -> String {
-    const GROUP: &str = "groupname";
-    let group = Escaped(group);
-    match label < GROUP {
-        true => format!("{{{label}=\"{value}\",{GROUP}=\"{group}\"}}"),
-        false => format!("{{{GROUP}=\"{group}\",{label}=\"{value}\"}}"),
-    }
+    let mut all = [("groupname", group), (label, value)];
+    all.sort_unstable();
+    in_braces(all.into_iter().filter(|(label, _)| !label.is_empty()))
 }

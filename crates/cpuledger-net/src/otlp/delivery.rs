@@ -117,38 +117,31 @@ impl Outbox {
             let queue = self.queue();
             (queue.len() as u64, queue.bytes(), queue.dropped())
         };
-        let counter = |name, help, counter: &AtomicU64| PushFigure {
-            name,
-            help,
-            unit: "",
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counter = |name, help, value| PushFigure { name, help, unit: "", is_counter: true, value };
         let gauge = |name, help, unit, value| PushFigure { name, help, unit, is_counter: false, value };
         [
-            counter("cpuledger.push.requests", "Requests that the receiver has taken.", &self.taken),
+            counter("cpuledger.push.requests", "Requests that the receiver has taken.", of(&self.taken)),
             counter(
                 "cpuledger.push.retries",
                 "Requests that were not taken and stayed in the queue.",
-                &self.retries,
+                of(&self.retries),
             ),
             counter(
                 "cpuledger.push.refused",
                 "Requests that the receiver has refused for good.",
-                &self.refused,
+                of(&self.refused),
             ),
             counter(
                 "cpuledger.push.rejected_points",
                 "Points that the receiver has not taken of requests that it took.",
-                &self.rejected_points,
+                of(&self.rejected_points),
             ),
-            PushFigure {
-                name: "cpuledger.push.dropped",
-                help: "Requests that were dropped, as the queue was full. The next ones have their amounts.",
-                unit: "",
-                is_counter: true,
-                value: dropped,
-            },
+            counter(
+                "cpuledger.push.dropped",
+                "Requests that were dropped, as the queue was full. The next ones have their amounts.",
+                dropped,
+            ),
             gauge("cpuledger.push.queue.requests", "Requests that wait.", "", length),
             gauge("cpuledger.push.queue.size", "Size of these.", "By", bytes),
         ]

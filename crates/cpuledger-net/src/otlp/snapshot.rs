@@ -5,19 +5,17 @@
 use cpuledger_report::Dimension;
 use jiff::Timestamp;
 
-use crate::books::{Books, REASONS};
-use crate::exposition::lines;
-use crate::families::{FAMILIES, Family, Kind, OfName, OfPairs};
+use crate::books::Books;
+use crate::families::{FAMILIES, Family, Kind};
 use crate::labels::{REST, UNKNOWN, WITHOUT};
 use crate::otlp::messages::{
     Data, Gauge, KeyValue, Metric, Point, Request, Resource, ResourceMetrics, Scope, ScopeMetrics, Sum,
     Temporality, Value,
 };
 use crate::own::Own;
-use crate::pairs;
 use crate::processes::Process;
-use crate::series::Table;
-use crate::totals::{Sums, Totals};
+use crate::samples::{self, Sample};
+use crate::totals::Sums as _;
 
 /// The version of the names that are not cpuledger's own.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -93,90 +91,25 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn family(&mut self, family: &Family, books: &Books, own: &Own) {
-        match family.kind {
-            // What is not known is not 0.
-            Kind::Series(figure) | Kind::Directions(_, [figure, _]) if !books.knows(figure) => {}
-            Kind::Cpu | Kind::Series(_) | Kind::Directions(..) => {
-                for (dimension, table) in books.tables() {
-                    self.of_series(family, dimension, table);
-                }
-            }
-            Kind::Departed => {
-                for (dimension, table) in books.tables() {
-                    let shown: u128 = self.retired(table).map(|(_, totals, _)| totals.cpu_ns()).sum();
-                    let ns = table.left_ns().saturating_sub(shown);
-                    let point = self.point(Vec::new(), table.created_ns(), int(ns));
-                    self.own(family, Some(dimension), vec![point]);
-                }
-            }
-            Kind::Pairs(of) => self.of_pairs(family, of, books),
-            Kind::Machine(figure) => {
-                let point = self.point(Vec::new(), books.created_ns(), int(figure(books.machine())));
-                self.own(family, None, vec![point]);
-            }
-            Kind::Unattributed => {
-                let reasons = REASONS.into_iter().zip(books.machine().unattributed_ns);
-                let points = reasons.map(|(reason, ns)| {
-                    self.point(vec![KeyValue::text("cpuledger.reason", reason)], books.created_ns(), int(ns))
+        let mut all: Vec<(Option<Dimension>, Vec<Point>)> = Vec::new();
+        samples::each(
+            family.kind,
+            books,
+            Some(own),
+            self.with_retired,
+            |Sample { by, labels, value, created_ns }| {
+                let attributes = labels.iter().map(|label| match label.attribute {
+                    ("", name) => KeyValue::text(&by.map_or_else(String::new, attribute_of), name),
+                    (key, value) => KeyValue::text(key, value),
                 });
-                let points = points.collect();
-                self.own(family, None, points);
-            }
-            // The sets of other exporters are for those who scrape.
-            Kind::Group(_) | Kind::Container(_) => {}
-            Kind::Own(figure) | Kind::Server(figure) => {
-                let value = figure(books, own).map(int);
-                let points = value.map(|value| self.point(Vec::new(), books.created_ns(), value));
-                self.own(family, None, points.into_iter().collect());
-            }
-        }
-    }
-
-    fn of_series(&mut self, family: &Family, dimension: Dimension, table: &Table) {
-        let (figures, by) = (family.kind.of_name(), format!("cpuledger.{}", dimension.name()));
-        let mut points = Vec::new();
-        for (name, totals, created_ns) in lines(table).chain(self.retired(table)) {
-            for OfName { figure, attribute, .. } in &figures {
-                let mut attributes = vec![KeyValue::text(&by, name.as_str())];
-                attributes.extend(attribute.map(|(key, value)| KeyValue::text(key, value)));
-                points.push(self.point(attributes, created_ns, int(totals.get(*figure))));
-            }
-        }
-        self.own(family, Some(dimension), points);
-    }
-
-    fn of_pairs(&mut self, family: &Family, of: OfPairs, books: &Books) {
-        // What is not known is not 0.
-        let Some(all_ns) = books.pairs_ns() else { return };
-        if of == OfPairs::All {
-            let point = self.point(Vec::new(), books.created_ns(), int(all_ns));
-            return self.own(family, None, vec![point]);
-        }
-        for (dimension, table) in books.pairs() {
-            let lines: Vec<pairs::Line> = pairs::lines(table, self.with_retired).collect();
-            let points = if of == OfPairs::Departed {
-                let shown_ns: u128 = lines.iter().map(|line| line.ns).sum();
-                let ns = table.cpu_ns().saturating_sub(shown_ns);
-                vec![self.point(Vec::new(), table.created_ns(), int(ns))]
-            } else {
-                let by = format!("cpuledger.{}", dimension.name());
-                let point = |line: pairs::Line| {
-                    let sides = vec![
-                        KeyValue::text(&by, line.victim.as_str()),
-                        KeyValue::text("cpuledger.caused_by", line.culprit.as_str()),
-                    ];
-                    self.point(sides, line.created_ns, int(line.ns))
-                };
-                lines.into_iter().map(point).collect()
-            };
-            self.own(family, Some(dimension), points);
-        }
-    }
-
-    /// Series that have left, if they are shown.
-    fn retired<'a>(&self, table: &'a Table) -> impl Iterator<Item = (String, &'a Totals, u64)> + use<'a> {
-        let with_retired = self.with_retired;
-        table.retired().filter(move |_| with_retired)
+                let point = self.point(attributes.collect(), created_ns, int(value));
+                match all.last_mut().filter(|(own, _)| *own == by) {
+                    Some((_, points)) => points.push(point),
+                    None => all.push((by, vec![point])),
+                }
+            },
+        );
+        all.into_iter().for_each(|(by, points)| self.own(family, by, points));
     }
 
     /// A family of cpuledger's own: whole nanoseconds, which are exact.
@@ -217,7 +150,7 @@ impl Page<'_> {
                 Dimension::Pod => "k8s.pod.cpu.time",
                 _ => continue,
             };
-            for (name, totals, created_ns) in lines(table).chain(self.retired(table)) {
+            for (name, totals, created_ns) in table.lines(self.with_retired) {
                 if matches!(name.as_str(), REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
@@ -334,6 +267,11 @@ fn scope_of<'a>(request: &'a mut Request, resource: &[KeyValue]) -> &'a mut Scop
     }
     let last = request.resource_metrics.len() - 1;
     &mut request.resource_metrics[last].scope_metrics[0]
+}
+
+/// The attribute with the name in a dimension.
+fn attribute_of(by: Dimension) -> String {
+    format!("cpuledger.{}", by.name())
 }
 
 fn int(value: u128) -> Value {

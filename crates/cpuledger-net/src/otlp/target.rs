@@ -1,5 +1,6 @@
 //! Where to send, by options and by the variables that OpenTelemetry's specification names.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::push::Arguments;
+use percent_encoding::percent_decode_str;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
@@ -62,10 +64,8 @@ impl Target {
             headers.push((name, value));
         };
         for name in ["HEADERS", "METRICS_HEADERS"] {
-            for pair in
-                variable(name).iter().flat_map(|list| list.split(',')).filter(|pair| !pair.trim().is_empty())
-            {
-                let header = pair.split_once('=').and_then(|(name, value)| header(name, &decoded(value)));
+            for pair in pairs(&variable(name).unwrap_or_default()) {
+                let header = pair.and_then(|(name, value)| header(name, &value));
                 // The value may be a password.
                 put(header.ok_or_else(|| {
                     usage(format!("OTEL_EXPORTER_OTLP_{name}: write NAME=VALUE,NAME=VALUE"))
@@ -127,25 +127,12 @@ fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.trim().parse().ok()?, value))
 }
 
-/// Without the escapes of a URL.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        let is_hex = |digits: &&[u8]| digits.iter().all(u8::is_ascii_hexdigit);
-        match after.get(..2).filter(|_| first == b'%').filter(is_hex).and_then(hex) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Those of `NAME=VALUE,NAME=VALUE`, without the escapes of a URL; `None`: one is none.
+fn pairs(list: &str) -> impl Iterator<Item = Option<(&str, Cow<'_, str>)>> {
+    list.split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        Some((name.trim(), percent_decode_str(value.trim()).decode_utf8_lossy()))
+    })
 }
 
 /// Those of a file, or those of the machine.
@@ -184,18 +171,13 @@ pub fn resource(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Vec
         ("os.type".to_owned(), "linux".to_owned()),
     ];
     let list = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-    let pairs = list.split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
-        let (key, value) = pair
-            .split_once('=')
-            .ok_or_else(|| usage("OTEL_RESOURCE_ATTRIBUTES: write NAME=VALUE,NAME=VALUE".to_owned()))?;
-        Ok((key.trim().to_owned(), decoded(value.trim())))
-    });
     let service = variable("OTEL_SERVICE_NAME").filter(|name| !name.is_empty());
-    let service = service.map(|name| Ok(("service.name".to_owned(), name)));
-    for pair in pairs.chain(service) {
-        let pair: (String, String) = pair.map_err(|error: anyhow::Error| error)?;
-        named.retain(|(key, _)| *key != pair.0);
-        named.push(pair);
+    let service = service.map(|name| Some(("service.name", name.into())));
+    for pair in pairs(&list).chain(service) {
+        let wrong = || usage("OTEL_RESOURCE_ATTRIBUTES: write NAME=VALUE,NAME=VALUE".to_owned());
+        let (name, value) = pair.ok_or_else(wrong)?;
+        named.retain(|(own, _)| own != name);
+        named.push((name.to_owned(), value.into_owned()));
     }
     Ok(named.into_iter().map(|(key, value)| KeyValue::text(&key, value)).collect())
 }

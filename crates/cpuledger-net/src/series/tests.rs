@@ -30,7 +30,7 @@ struct Visit {
 }
 
 fn shown(table: &Table) -> Shown {
-    let own = table.series().map(|series| (Some(series.label.to_string()), series.totals.cpu_ns()));
+    let own = table.series(false).map(|(_, series)| (Some(series.label.to_string()), series.totals.cpu_ns()));
     own.chain([(None, table.rest().cpu_ns())]).collect()
 }
 
@@ -81,7 +81,7 @@ impl Scene {
         self.table.age(Duration::from_secs(1));
         self.table.rank(0, self.scrapers.are_amid_round());
         let now = shown(&self.table);
-        assert_eq!(now.values().sum::<u128>() + self.table.left_ns(), self.fed, "the raw sum");
+        assert_eq!(now.values().sum::<u128>() + self.table.left_ns(false), self.fed, "the raw sum");
         assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
         let last = self.seen.get(name);
         // From the second visit on it is known to come back.
@@ -143,11 +143,11 @@ fn two_users_of_one_name_are_two_series() {
 
 /// Ranks until there are so many series.
 fn labels_of_ranked(table: &mut Table, count: usize) -> Vec<String> {
-    while table.series().count() < count {
+    while table.series(false).count() < count {
         table.rank(0, false);
         std::thread::sleep(Duration::from_millis(1));
     }
-    table.series().map(|series| series.label.to_string()).collect()
+    table.series(false).map(|(_, series)| series.label.to_string()).collect()
 }
 
 /// Whether the server of names answers.
@@ -165,7 +165,7 @@ fn a_user_has_a_series_when_there_is_a_name_and_no_time_is_lost_meanwhile() {
     for _ in 0..3 {
         table.add(&Name::User(7), &used(SECOND));
         table.rank(0, false);
-        assert_eq!(table.series().count(), 0, "it has no name yet");
+        assert_eq!(table.series(false).count(), 0, "it has no name yet");
     }
     assert_eq!((table.rest().cpu_ns(), table.cpu_ns()), (3 * u128::from(SECOND), 3 * u128::from(SECOND)));
     ANSWERS.store(true, Ordering::SeqCst);
@@ -182,16 +182,18 @@ fn dead_names_of_a_storm_get_no_series_later() {
     let mut labels = std::collections::BTreeSet::new();
     for _ in 0..3600 {
         scene.scrape("a", 10);
-        labels.extend(scene.table.series().map(|series| series.label.to_string()));
+        labels.extend(scene.table.series(false).map(|(_, series)| series.label.to_string()));
     }
     assert_eq!(labels.len(), 10);
-    assert_eq!(scene.table.series().count(), 0);
+    assert_eq!(scene.table.series(false).count(), 0);
 }
 
 #[test]
 fn what_uses_far_more_replaces_what_uses_little_and_the_old_value_comes_back() {
     let mut scene = Scene::new(1);
-    let has = |scene: &Scene, name: &str| scene.table.series().any(|series| series.label.to_string() == name);
+    let has = |scene: &Scene, name: &str| {
+        scene.table.series(false).any(|(_, series)| series.label.to_string() == name)
+    };
     for _ in 0..4 {
         scene.feed(&[(1, SECOND)]);
         scene.scrape("a", 1);
@@ -221,7 +223,7 @@ fn what_is_idle_for_long_leaves_after_two_more_looks() {
     scene.feed(&[(1, SECOND)]);
     (0..3).for_each(|_| scene.scrape("a", 4));
     let mut scrapes = 0;
-    while scene.table.series().count() > 0 {
+    while scene.table.series(false).count() > 0 {
         scene.scrape("a", 4);
         scrapes += 1;
         assert!(scrapes < 1000);

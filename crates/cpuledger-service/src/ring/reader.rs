@@ -254,16 +254,11 @@ fn load_acquire(word: &AtomicU32) -> u32 {
 
 /// The instant of the monotonic clock at which `timeout` is over.
 fn deadline(timeout: Duration) -> Timespec {
-    let now = clock_gettime(ClockId::Monotonic);
-    let nanoseconds = now.tv_nsec + i64::from(timeout.subsec_nanos());
-    let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
-    Timespec {
-        tv_sec: now.tv_sec.saturating_add(seconds) + nanoseconds / 1_000_000_000,
-        tv_nsec: nanoseconds % 1_000_000_000,
-    }
+    let timeout = Timespec::try_from(timeout).ok();
+    let deadline = timeout.and_then(|timeout| clock_gettime(ClockId::Monotonic).checked_add(timeout));
+    deadline.unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
 }
 
 fn is_past(deadline: Timespec) -> bool {
-    let now = clock_gettime(ClockId::Monotonic);
-    (now.tv_sec, now.tv_nsec) >= (deadline.tv_sec, deadline.tv_nsec)
+    clock_gettime(ClockId::Monotonic) >= deadline
 }

@@ -241,6 +241,6 @@ impl AsFd for Connection {
 }
 
 /// CPU time of this thread.
-fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -23,6 +23,7 @@ mod serve;
 mod unread;
 mod users;
 
+pub use connection::thread_time;
 pub use handler::{Answer, Gathering, Handler};
 pub use limits::Limits;
 pub use listen::{ListenError, SocketFile, listen};

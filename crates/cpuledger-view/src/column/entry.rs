@@ -260,9 +260,10 @@ pub struct TopField {
 }
 
 /// What rows of procps' top are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum By {
     /// The share of CPU time.
+    #[default]
     Share,
     /// CPU time of the whole life.
     Time,

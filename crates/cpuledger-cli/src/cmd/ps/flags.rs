@@ -4,7 +4,7 @@ use cpuledger::{Field, SourceKind};
 use cpuledger_view::tree::Drawing;
 
 use super::number::positive_number;
-use super::options::{Action, Context, Headers, ListKind, Options, WholeFormat};
+use super::options::{Action, Headers, ListKind, Options, Surrounding};
 use super::personality::{LetterM, LetterX};
 
 /// How an option is written.
@@ -83,7 +83,7 @@ pub struct Flag {
     /// One sentence.
     pub help: &'static str,
     /// Notes it, with its value.
-    pub apply: fn(&mut Options, &str, &Context) -> Result<(), String>,
+    pub apply: fn(&mut Options, &str, &Surrounding) -> Result<(), String>,
 }
 
 impl Flag {
@@ -128,11 +128,17 @@ macro_rules! set {
     };
 }
 
-/// An option that is a format of its own.
+/// An option that is a format of its own: one of those of the personality, or a macro.
 macro_rules! whole {
     ($format:ident) => {
+        |options, _, surrounding| {
+            options.whole_formats.push(surrounding.personality.formats.$format);
+            Ok(())
+        }
+    };
+    ($name:literal) => {
         |options, _, _| {
-            options.whole_formats.push(WholeFormat::$format);
+            options.whole_formats.push($name);
             Ok(())
         }
     };
@@ -188,13 +194,13 @@ flags! {
         "c" "" [] Nothing, "with scheduling class and priority" set!(classes = true);
         "P" "" [] Nothing, "with the CPU that each task ran on last" set!(processor = true);
         "MZ" "Z" [] Nothing, "with the security label" set!(label = true);
-        "" "" ["context"] Nothing, "pid, security label, arguments" whole!(Context);
-        "" "u" [] Nothing, "user format: with %CPU and %MEM" whole!(User);
-        "" "l" [] Nothing, "BSD's long format" whole!(Long);
-        "" "j" [] Nothing, "BSD's job format" whole!(Jobs);
-        "" "s" [] Nothing, "signal format" whole!(Signals);
-        "" "v" [] Nothing, "virtual memory format" whole!(Memory);
-        "" "X" [] Nothing, "register format" whole!(Registers);
+        "" "" ["context"] Nothing, "pid, security label, arguments" whole!("FLASK_context");
+        "" "u" [] Nothing, "user format: with %CPU and %MEM" whole!(bsd_user);
+        "" "l" [] Nothing, "BSD's long format" whole!(bsd_long);
+        "" "j" [] Nothing, "BSD's job format" whole!(bsd_jobs);
+        "" "s" [] Nothing, "signal format" whole!(bsd_signals);
+        "" "v" [] Nothing, "virtual memory format" whole!(bsd_memory);
+        "" "X" [] Nothing, "register format" whole!("OL_X");
         "" "f" ["forest"] Nothing, "process tree, drawn with branches"
             set!(tree = Some(Drawing::Branches));
         "H" "" [] Nothing, "process tree, drawn by indentation" set!(tree = Some(Drawing::Indent));
@@ -208,8 +214,8 @@ flags! {
             |options, _, _| options.set_headers(Headers::EachPage);
         "" "" ["no-headers" "no-header" "no-heading" "no-headings" "noheader" "noheaders" "noheading" "noheadings"]
             Nothing, "no header line" |options, _, _| options.set_headers(Headers::Never);
-        "" "h" [] Nothing, "no header line; in some modes of $PS_PERSONALITY, one on each page" |options, _, context| {
-            let repeats = context.personality.h_repeats;
+        "" "h" [] Nothing, "no header line; in some modes of $PS_PERSONALITY, one on each page" |options, _, surrounding| {
+            let repeats = surrounding.personality.h_repeats;
             options.set_headers(if repeats { Headers::EachPage } else { Headers::Never })
         };
         "" "" ["signames"] Nothing, "show signals by name instead of number" set!(signal_names = true);
@@ -249,8 +255,8 @@ flags! {
     }
 }
 
-fn unix_x(options: &mut Options, _: &str, context: &Context) -> Result<(), String> {
-    match context.personality.letter_x {
+fn unix_x(options: &mut Options, _: &str, surrounding: &Surrounding) -> Result<(), String> {
+    match surrounding.personality.letter_x {
         LetterX::Wrong => {
             return Err(
                 "unknown option `-x`; did you mean `x`, without the dash? ($PS_PERSONALITY can enable `-x`)"
@@ -263,29 +269,29 @@ fn unix_x(options: &mut Options, _: &str, context: &Context) -> Result<(), Strin
     Ok(())
 }
 
-fn own_terminal(options: &mut Options, _: &str, context: &Context) -> Result<(), String> {
-    options.listed.push((Field::TtyDevice, context.caller.tty_device.into()));
+fn own_terminal(options: &mut Options, _: &str, surrounding: &Surrounding) -> Result<(), String> {
+    options.listed.push((Field::TtyDevice, surrounding.caller.tty_device.into()));
     Ok(())
 }
 
-fn bsd_terminals(options: &mut Options, value: &str, context: &Context) -> Result<(), String> {
+fn bsd_terminals(options: &mut Options, value: &str, surrounding: &Surrounding) -> Result<(), String> {
     if value.is_empty() {
-        own_terminal(options, value, context)
+        own_terminal(options, value, surrounding)
     } else {
         options.list(Field::TtyDevice, value)
     }
 }
 
-fn bsd_m(options: &mut Options, _: &str, context: &Context) -> Result<(), String> {
-    match context.personality.letter_m {
+fn bsd_m(options: &mut Options, _: &str, surrounding: &Surrounding) -> Result<(), String> {
+    match surrounding.personality.letter_m {
         LetterM::Threads => options.threads_below = true,
         LetterM::OrderByMemory => options.sort.push("-pmem".to_owned()),
-        LetterM::MemoryFormat => options.whole_formats.push(WholeFormat::OldMemory),
+        LetterM::MemoryFormat => options.whole_formats.push("OL_m"),
     }
     Ok(())
 }
 
-fn set_source(options: &mut Options, value: &str, _: &Context) -> Result<(), String> {
+fn set_source(options: &mut Options, value: &str, _: &Surrounding) -> Result<(), String> {
     options.source = match value {
         "auto" => None,
         name => Some(name.parse::<SourceKind>().map_err(|_| {

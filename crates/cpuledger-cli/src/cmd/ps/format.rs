@@ -3,9 +3,10 @@
 use cpuledger_view::layout::Chosen;
 
 use super::macros;
-use super::options::{ColumnList, FORMATS, ListKind, Options, WholeFormat};
+use super::options::{ColumnList, ListKind, Options};
 use super::personality::Personality;
 use super::specifiers::{self, named};
+use crate::values::FORMATS;
 
 /// The columns of the listing. `lists` are those of `-o` and its like; `usual` is `$PS_FORMAT`, if that is good.
 ///
@@ -143,24 +144,7 @@ fn composed(options: &Options, personality: &Personality) -> Vec<&'static str> {
 }
 
 fn macro_of(options: &Options, personality: &Personality) -> Option<&'static str> {
-    match options.whole_formats.first() {
-        Some(format) => Some(whole(*format, personality)),
-        None => unix_macro(options, personality),
-    }
-}
-
-fn whole(format: WholeFormat, personality: &Personality) -> &'static str {
-    let formats = personality.formats;
-    match format {
-        WholeFormat::User => formats.bsd_user,
-        WholeFormat::Long => formats.bsd_long,
-        WholeFormat::Jobs => formats.bsd_jobs,
-        WholeFormat::Signals => formats.bsd_signals,
-        WholeFormat::Memory => formats.bsd_memory,
-        WholeFormat::Registers => "OL_X",
-        WholeFormat::OldMemory => "OL_m",
-        WholeFormat::Context => "FLASK_context",
-    }
+    options.whole_formats.first().copied().or_else(|| unix_macro(options, personality))
 }
 
 fn unix_macro(options: &Options, personality: &Personality) -> Option<&'static str> {

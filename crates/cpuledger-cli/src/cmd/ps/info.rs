@@ -1,7 +1,6 @@
 //! `ps --info`: what was found out about habits and screen.
 
-use super::options::Options;
-use super::plan::Surrounding;
+use super::options::{Options, Surrounding};
 use super::screen;
 
 /// The text of `--info`.

@@ -10,7 +10,6 @@ use cpuledger::task::{Pid, Task};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
 #[cfg(test)]
 use cpuledger_names::row::Surroundings;
-use cpuledger_view::filter::Caller;
 use cpuledger_view::layout::{Chosen, Part};
 use cpuledger_view::sort::sort;
 use cpuledger_view::tree::{self, Drawing};
@@ -133,7 +132,7 @@ impl Listing<'_> {
                 }
                 (Member::Task(row), Threads::Below) if is_shown => each(row, Part::Thread),
                 (Member::Task(row), Threads::Instead) if self.accepts(row) => {
-                    each(&self.summed(&self.completed(row)), Part::Whole)
+                    each(&self.summed(&self.survivors.completed(row)), Part::Whole)
                 }
                 _ => ControlFlow::Continue(()),
             });
@@ -185,12 +184,8 @@ impl Listing<'_> {
         rows
     }
 
-    fn caller(&self) -> &Caller {
-        &self.plan.caller
-    }
-
     fn accepts(&self, row: &Task) -> bool {
-        self.plan.selection.accepts_if(row, self.caller(), |row| self.matcher.matches(row))
+        self.plan.selection.accepts_if(row, &self.plan.caller, |row| self.matcher.matches(row))
     }
 
     /// With what `S` adds, which the order knows nothing of.
@@ -199,16 +194,11 @@ impl Listing<'_> {
         if is_sum { Cow::Owned(with_children(row)) } else { Cow::Borrowed(row) }
     }
 
-    /// With what the source did not know of a thread.
-    fn completed<'r>(&self, row: &'r Task) -> Cow<'r, Task> {
-        self.survivors.completed(row)
-    }
-
     /// Hands out the rows that are shown: by pid, or in the order of `-q`.
     fn visit(&self, each: Visitor<'_>) -> Result<(), Error> {
         let (request, shows_threads) = (self.request(), self.shows_threads());
         let mut each = |row: &Task| match self.accepts(row) {
-            true if shows_threads => each(&self.completed(row)),
+            true if shows_threads => each(&self.survivors.completed(row)),
             true => each(row),
             false => ControlFlow::Continue(()),
         };

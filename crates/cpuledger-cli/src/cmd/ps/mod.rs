@@ -31,9 +31,10 @@ use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::filter::Caller;
 
+pub(crate) use options::Surrounding;
 use options::{Action, Options};
 pub(crate) use personality::Personality;
-pub(crate) use plan::{Plan, Surrounding};
+pub(crate) use plan::Plan;
 
 /// Runs `ps` with these options.
 ///

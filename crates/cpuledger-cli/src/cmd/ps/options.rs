@@ -9,27 +9,7 @@ use cpuledger_view::tree::Drawing;
 
 use super::items;
 use super::personality::Personality;
-
-/// A format of BSD, or another that stands alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WholeFormat {
-    /// `u`.
-    User,
-    /// `l`.
-    Long,
-    /// `j`.
-    Jobs,
-    /// `s`.
-    Signals,
-    /// `v`.
-    Memory,
-    /// `X`.
-    Registers,
-    /// `m`, to some.
-    OldMemory,
-    /// `--context`.
-    Context,
-}
+use crate::values::{FORMATS, Format};
 
 /// Where a list of columns was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,24 +39,6 @@ pub enum Headers {
     EachPage,
 }
 
-/// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Output {
-    /// Lines for people.
-    #[default]
-    Text,
-    /// One object a row.
-    Json,
-    /// A header and one record a row.
-    Csv,
-    /// The same with text that no spreadsheet takes for a formula.
-    CsvSafe,
-}
-
-/// The formats that `--format` names.
-pub const FORMATS: [(&str, Output); 3] =
-    [("json", Output::Json), ("csv", Output::Csv), ("csv-safe", Output::CsvSafe)];
-
 /// What shall be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Action {
@@ -93,13 +55,17 @@ pub enum Action {
     Info,
 }
 
-/// What options depend on besides themselves.
-#[derive(Debug, Clone, Copy)]
-pub struct Context {
+/// What is known besides the arguments.
+#[derive(Debug, Clone)]
+pub struct Surrounding {
     /// Whose habits are imitated.
     pub personality: Personality,
     /// The user and terminal of the caller.
     pub caller: Caller,
+    /// `$PS_FORMAT`; `None` where it is empty.
+    pub format: Option<String>,
+    /// `$LIBPROC_HIDE_KERNEL`.
+    pub hides_kernel: bool,
 }
 
 /// What the command line says.
@@ -155,8 +121,8 @@ pub struct Options {
     pub label: bool,
     /// `-x`, to some.
     pub arguments: bool,
-    /// `u`, `l` and the like, as often as they were there.
-    pub whole_formats: Vec<WholeFormat>,
+    /// The macros of `u`, `l` and the like, as often as they were there.
+    pub whole_formats: Vec<&'static str>,
     /// Each `-o` and its like, as written.
     pub columns: Vec<ColumnList>,
     /// `-L`.
@@ -192,7 +158,7 @@ pub struct Options {
     /// `--signames`.
     pub signal_names: bool,
     /// `--format json`.
-    pub output: Output,
+    pub output: Format,
     /// `--date-format`.
     pub date_format: Option<String>,
     /// `--delimiter`.

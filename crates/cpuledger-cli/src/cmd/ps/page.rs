@@ -12,9 +12,10 @@ use cpuledger_view::layout::{Chosen, Layout, Line, Part};
 use cpuledger_view::table;
 use cpuledger_view::tree::Drawing;
 
-use super::options::{Headers, Output};
+use super::options::Headers;
 use super::plan::{Plan, Threads};
 use super::screen;
+use crate::values::Format;
 
 /// Bytes that are written at once: few calls, and a buffer that stays in the cache.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -161,10 +162,10 @@ impl Page {
 }
 
 /// Text is for people and for scripts that know procps.
-fn manner(output: Output) -> Manner {
+fn manner(output: Format) -> Manner {
     match output {
-        Output::Text => Manner::Procps,
-        Output::Json | Output::Csv | Output::CsvSafe => Manner::Exact,
+        Format::Text => Manner::Procps,
+        Format::Json | Format::Csv(_) => Manner::Exact,
     }
 }
 
@@ -173,15 +174,14 @@ impl Form {
         let columns = plan.columns.clone();
         let has_headers = plan.headers != Headers::Never;
         match (plan.options.output, &plan.options.delimiter) {
-            (Output::Json, _) => Form::Json { columns },
-            (output @ (Output::Csv | Output::CsvSafe), _) => {
+            (Format::Json, _) => Form::Json { columns },
+            (Format::Csv(cells), _) => {
                 if has_headers {
                     table::append_csv_header(out, &columns);
                 }
-                let cells = if output == Output::CsvSafe { Cells::Inert } else { Cells::Plain };
                 Form::Csv { columns, cells }
             }
-            (Output::Text, Some(delimiter)) => {
+            (Format::Text, Some(delimiter)) => {
                 if has_headers && columns.iter().any(|column| !column.header.is_empty()) {
                     let headers: Vec<&str> = columns.iter().map(|column| column.header.as_str()).collect();
                     out.extend_from_slice(headers.join(delimiter).as_bytes());
@@ -189,7 +189,7 @@ impl Form {
                 }
                 Form::Delimited { columns, delimiter: delimiter.clone() }
             }
-            (Output::Text, None) => {
+            (Format::Text, None) => {
                 let mut layout = Layout::new(columns, screen::width(&plan.options));
                 match plan.headers {
                     Headers::Never => {}

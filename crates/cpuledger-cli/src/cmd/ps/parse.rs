@@ -6,7 +6,7 @@ use cpuledger_view::near::did_you_mean;
 
 use super::flags::{EXAMPLES, FLAGS, Flag, Style, Takes};
 use super::items;
-use super::options::{Action, Context, Options};
+use super::options::{Action, Options, Surrounding};
 
 /// How letters after a dash are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +20,16 @@ pub enum Reading {
 }
 
 /// Reads the arguments, to the first that is wrong, of which a sentence tells.
-pub fn parse(arguments: &[&str], reading: Reading, context: &Context) -> (Options, Option<String>) {
-    let context = match reading {
-        Reading::BsdAfterAll => Context { personality: context.personality.read_as_bsd(), ..*context },
-        _ => *context,
+pub fn parse(arguments: &[&str], reading: Reading, surrounding: &Surrounding) -> (Options, Option<String>) {
+    let surrounding = match reading {
+        Reading::BsdAfterAll => {
+            &Surrounding { personality: surrounding.personality.read_as_bsd(), ..surrounding.clone() }
+        }
+        _ => surrounding,
     };
-    let mut options = Options::of(&context.personality);
+    let mut options = Options::of(&surrounding.personality);
     options.is_bsd |= reading != Reading::Usual;
-    let mut reader = Reader { arguments, at: 0, options, context: &context };
+    let mut reader = Reader { arguments, at: 0, options, surrounding };
     let outcome = reader.all(reading);
     (reader.options, outcome.err())
 }
@@ -42,7 +44,7 @@ struct Reader<'a> {
     arguments: &'a [&'a str],
     at: usize,
     options: Options,
-    context: &'a Context,
+    surrounding: &'a Surrounding,
 }
 
 impl<'a> Reader<'a> {
@@ -108,9 +110,9 @@ impl<'a> Reader<'a> {
             };
             let attached = &letters[index + letter.len_utf8()..];
             match flag.takes {
-                Takes::Nothing => (flag.apply)(&mut self.options, "", self.context)?,
+                Takes::Nothing => (flag.apply)(&mut self.options, "", self.surrounding)?,
                 Takes::NothingAlone if self.is_alone() && index == 0 && attached.is_empty() => {
-                    (flag.apply)(&mut self.options, "", self.context)?;
+                    (flag.apply)(&mut self.options, "", self.surrounding)?;
                 }
                 Takes::NothingAlone => return Err(not_alone(&name)),
                 Takes::Value(_) | Takes::Optional(_) => {
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
             }
             (Takes::NothingAlone, _) if !self.is_alone() || attached.is_some() => Err(not_alone(&spelled)),
             (_, Some(value)) => Err(format!("`{spelled}` takes no value, but `{value}` was given")),
-            (_, None) => (flag.apply)(&mut self.options, "", self.context),
+            (_, None) => (flag.apply)(&mut self.options, "", self.surrounding),
         }
     }
 
@@ -154,7 +156,7 @@ impl<'a> Reader<'a> {
             (Takes::Value(what), None | Some("")) | (Takes::Optional(what), Some("")) => {
                 Err(format!("`{name}` needs {}", needed(what)))
             }
-            _ => (flag.apply)(&mut self.options, value.unwrap_or_default(), self.context),
+            _ => (flag.apply)(&mut self.options, value.unwrap_or_default(), self.surrounding),
         }
     }
 

@@ -5,28 +5,17 @@ use cpuledger_view::filter::{Caller, Selection};
 use cpuledger_view::layout::Chosen;
 use cpuledger_view::layout::Criterion;
 
-use super::options::{Action, ColumnList, Context, Headers, ListKind, Options};
+use super::options::{Action, ColumnList, Headers, ListKind, Options, Surrounding};
 use super::parse::{Reading, parse};
+#[cfg(test)]
 use super::personality::Personality;
 use super::{format, order, selection, specifiers};
 
-/// What is known besides the arguments.
-#[derive(Debug, Clone)]
-pub struct Surrounding {
-    /// Whose habits are imitated.
-    pub personality: Personality,
-    /// The user and terminal of the caller.
-    pub caller: Caller,
-    /// `$PS_FORMAT`; `None` where it is empty.
-    pub format: Option<String>,
-    /// `$LIBPROC_HIDE_KERNEL`.
-    pub hides_kernel: bool,
-}
-
 /// Which lines a process has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Threads {
     /// One.
+    #[default]
     Hidden,
     /// One a thread.
     Instead,
@@ -35,7 +24,7 @@ pub enum Threads {
 }
 
 /// What shall be done.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     /// What the options say.
     pub options: Options,
@@ -83,8 +72,7 @@ impl Plan {
     }
 
     fn read(arguments: &[&str], reading: Reading, surrounding: &Surrounding) -> Result<Plan, Wrong> {
-        let context = Context { personality: surrounding.personality, caller: surrounding.caller };
-        let (options, wrong) = parse(arguments, reading, &context);
+        let (options, wrong) = parse(arguments, reading, surrounding);
         let may_be_bsd = !options.has_bsd_options;
         let mut hint = String::new();
         let made = match wrong {
@@ -104,7 +92,7 @@ impl Plan {
     fn make(options: Options, surrounding: &Surrounding) -> Result<Plan, String> {
         let Surrounding { personality, caller, format, hides_kernel } = surrounding;
         if options.action != Action::List {
-            return Ok(Plan::without_listing(options, *caller));
+            return Ok(Plan { options, caller: *caller, ..Plan::default() });
         }
         let threads = threads(&options)?;
         let (criteria, lists) = criteria_and_lists(&options)?;
@@ -118,19 +106,6 @@ impl Plan {
         selection.hides_kernel = *hides_kernel;
         let headers = options.headers.unwrap_or_default();
         Ok(Plan { selection, columns, criteria, threads, headers, caller: *caller, warning, options })
-    }
-
-    fn without_listing(options: Options, caller: Caller) -> Plan {
-        Plan {
-            options,
-            selection: Selection::default(),
-            columns: Vec::new(),
-            criteria: Vec::new(),
-            threads: Threads::Hidden,
-            headers: Headers::Once,
-            caller,
-            warning: None,
-        }
     }
 
     /// Columns, and those of the order.

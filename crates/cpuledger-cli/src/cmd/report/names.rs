@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use cpuledger_names::names::Names as Accounts;
+use cpuledger_names::watch;
 use cpuledger_proc::task::units::unit_or_slice;
 use cpuledger_report::Name;
 use cpuledger_view::report::Labels;
-
-/// Where cgroups are.
-const ROOT: &str = "/sys/fs/cgroup";
 
 /// Cgroups that are looked at.
 const MOST_CGROUPS: usize = 262_144;
@@ -70,26 +67,7 @@ impl Names {
 
 /// The paths of the cgroups that CPU time is divided by.
 fn cgroups() -> HashMap<u64, Vec<u8>> {
-    let unified = Path::new(ROOT);
-    let roots = [unified.join("cpu"), unified.join("cpu,cpuacct"), unified.to_owned()];
-    let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists());
-    let Some(root) = root else { return HashMap::new() };
-    let mut found = HashMap::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop()
-        && found.len() < MOST_CGROUPS
-    {
-        // It may be gone by now.
-        let Ok(of) = fs::metadata(&folder) else { continue };
-        let below = folder.strip_prefix(&root).unwrap_or(&folder);
-        found.insert(of.ino(), [b"/", below.as_os_str().as_encoded_bytes()].concat());
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        folders.extend(
-            entries
-                .filter_map(Result::ok)
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path()),
-        );
-    }
-    found
+    // It may be gone by now.
+    let number = |(folder, path)| Some((fs::metadata(folder).ok()?.ino(), path));
+    watch::cgroups().filter_map(number).take(MOST_CGROUPS).collect()
 }

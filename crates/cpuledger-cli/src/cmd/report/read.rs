@@ -3,18 +3,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
 use anyhow::bail;
 use cpuledger_model::frame::{Frame, Wanted};
+use cpuledger_program::progress;
 use cpuledger_recording::{Gap, Loss, Place, Recording, Span};
 use cpuledger_report::{Accumulator, Instants};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-
-use super::progress::Count;
 
 /// With fewer records a second thread is not worth its start.
 const LEAST_RECORDS: usize = 512;
@@ -81,7 +80,8 @@ struct Lost {
 /// What all threads look at.
 #[derive(Clone, Copy)]
 struct Work<'a> {
-    count: &'a Count,
+    /// Intervals that were read.
+    count: &'a AtomicU64,
     interrupt: &'a Interrupt,
 }
 
@@ -106,10 +106,13 @@ pub fn accumulate(
         parts = vec![places];
         readers.clear();
     }
-    let count = Count::default();
+    let (count, of) = (AtomicU64::new(0), places.len() as u64);
     let work = Work { count: &count, interrupt };
     let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
-        let shown = count.show(scope, places.len() as u64);
+        let shown = progress::show(scope, || {
+            let done = count.load(Ordering::Relaxed);
+            format!("{done} of {of} intervals, {} %", done * 100 / of.max(1))
+        });
         let mut parts = parts.into_iter();
         let first = parts.next();
         let threads: Vec<_> = readers
@@ -260,7 +263,7 @@ fn read_all(
         if interrupt.has_come() {
             break;
         }
-        count.add();
+        count.fetch_add(1, Ordering::Relaxed);
         let Some(entry) = recording.entry(place) else { break };
         if recording.read_into(place, wanted, &mut frame)? {
             let losses = damaged.take().map(|(first, last, count)| recording.damaged(first, last, count));

@@ -11,9 +11,9 @@ use cpuledger::clock;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
 use cpuledger::{Accounts, FieldSet, SourceKind, balance, machine};
 use cpuledger_model::make;
+use cpuledger_service::server::thread_time;
 
 use super::audiences::{Audiences, Last};
-use super::budget::thread_time;
 use super::config::Bounds;
 use super::handover::Keeping;
 use super::log::log;

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 /// What a user that has not called for that time may use at once.
 const SAVED_UP: Duration = Duration::from_secs(4);
 /// Users that are remembered before those are forgotten that have used nothing lately.
@@ -66,11 +64,6 @@ fn share(time: Duration, percent: u32) -> i64 {
 
 fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// CPU time of this thread.
-pub fn thread_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use cpuledger::{Accounts, Field, FieldSet, Scope};
 use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger_model::make;
 use cpuledger_service::ring::{self, RingError};
-use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
+use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer, thread_time};
 use cpuledger_service::varlink::{
     self, Described, Description, Info, LedgerRequest, List, Listing, Refusal, SourceFacts, Subscribe,
     Subscription,
@@ -20,7 +20,7 @@ use cpuledger_service::varlink::{
 
 use super::audiences::{Audience, Audiences};
 use super::books::Books;
-use super::budget::{Budgets, thread_time};
+use super::budget::Budgets;
 use super::config::{AccountPolicy, Config, Everyone};
 use super::listing::Listings;
 use super::log::log_of_reader;

@@ -9,10 +9,11 @@ use cpuledger_program::output;
 use cpuledger_view::group;
 use cpuledger_view::key::Key;
 
-use super::options::{Format, OfLedger, Options};
+use super::options::{OfLedger, Options};
 use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
 use crate::privileges::{self, KeptTime, MayKeepTime};
+use crate::values::Format;
 
 /// Who takes the intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +168,7 @@ fn fields(options: &Options) -> FieldSet {
         _ if options.is_screen || options.is_recorded => FieldSet::ALL,
         (Format::Text, Order::Key(Key::Field(field))) => TEXT.union(FieldSet::of(&[field])),
         (Format::Text, _) => TEXT,
-        (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
+        (Format::Json | Format::Csv(_), _) => FieldSet::ALL,
     };
     let of_groups = match options.by.pairs().or(options.by.group) {
         None => FieldSet::EMPTY,

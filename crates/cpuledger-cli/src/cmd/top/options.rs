@@ -19,7 +19,7 @@ use cpuledger_view::shares::{MOST_HELD, StateColumn};
 use super::order::{Order, SortBy};
 use super::replay::Asked;
 use crate::cmd::filter;
-use crate::values::{THEMES, accounts, named, sources};
+use crate::values::{FORMATS, Format, THEMES, accounts, named, sources};
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
@@ -66,7 +66,7 @@ pub struct Arguments {
     pub command_line: bool,
     /// Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a
     /// spreadsheet would run as a formula) [default: text]
-    #[arg(long, value_name = "FORMAT", value_parser = named(FORMATS.map(|(name, _)| name)), hide_possible_values = true)]
+    #[arg(long, value_name = "FORMAT", value_parser = named(formats().map(|(name, _)| name)), hide_possible_values = true)]
     pub format: Option<String>,
     /// More keys in JSON, separated by commas: realtime (begin and end as RFC 3339 and in nanoseconds), host, user (name), cgroup (path)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = named(MoreKeys::NAMES.map(|(name, _)| name)), hide_possible_values = true)]
@@ -112,20 +112,6 @@ pub struct Arguments {
     /// theme, else auto]
     #[arg(long, value_name = "NAME", value_parser = named(THEMES), hide_possible_values = true)]
     pub theme: Option<String>,
-}
-
-/// How intervals are printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Format {
-    /// In top's habits.
-    #[default]
-    Text,
-    /// One object a line.
-    Json,
-    /// One row a process.
-    Csv,
-    /// The same with text that no spreadsheet takes for a formula.
-    CsvSafe,
 }
 
 /// What is shown in the place of the usual columns and rows.
@@ -447,11 +433,12 @@ pub fn parse_users(lists: &[String]) -> Result<Vec<u32>, Failure> {
     lists.iter().flat_map(|list| list.split(',')).map(str::trim).map(parse).collect()
 }
 
-const FORMATS: [(&str, Format); 4] =
-    [("text", Format::Text), ("json", Format::Json), ("csv", Format::Csv), ("csv-safe", Format::CsvSafe)];
+fn formats() -> impl Iterator<Item = (&'static str, Format)> {
+    [("text", Format::Text)].into_iter().chain(FORMATS)
+}
 
 fn parse_format(text: &str) -> Result<Format, Failure> {
-    let found = FORMATS.into_iter().find(|(name, _)| *name == text);
+    let found = formats().find(|(name, _)| *name == text);
     found.map(|(_, format)| format).ok_or_else(|| {
         usage(format!("unknown format `{text}`; the formats are text, json, csv and csv-safe"))
     })
@@ -546,7 +533,7 @@ fn check_by(by: By, format: Format) -> Result<(), Failure> {
     if by.has_wire && (has_other || by.group.is_some_and(|group| !is_of_wire(group))) {
         return Err(usage("--by network stands alone, or with cgroup or unit".to_owned()));
     }
-    let is_csv = matches!(format, Format::Csv | Format::CsvSafe);
+    let is_csv = matches!(format, Format::Csv(_));
     let own = [(by.has_blame, "blame"), (by.has_devices, "device"), (by.has_wire, "network")];
     let own = own.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
     if let Some(name) = own.or(by.group.map(Dimension::name)).filter(|_| is_csv) {
@@ -562,7 +549,7 @@ fn usual_order(by: By, format: Format) -> SortBy {
     let order = match format {
         _ if !by.has_states => None,
         Format::Text => StateColumn::by_name(MOST_HELD).map(Order::State),
-        Format::Json | Format::Csv | Format::CsvSafe => Order::by_name("runqueue_wait_ns"),
+        Format::Json | Format::Csv(_) => Order::by_name("runqueue_wait_ns"),
     };
     order.map_or_else(SortBy::default, |by| SortBy { by, ascending: false })
 }

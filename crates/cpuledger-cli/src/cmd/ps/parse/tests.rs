@@ -1,18 +1,20 @@
 use super::*;
-use crate::cmd::ps::options::{Headers, ListKind, Output, WholeFormat};
+use crate::cmd::ps::options::{Headers, ListKind};
 use crate::cmd::ps::personality::Personality;
 use crate::cmd::ps::plan::Plan;
+use crate::values::Format;
 use cpuledger::SourceKind;
 use cpuledger_view::filter::Caller;
 use cpuledger_view::tree::Drawing;
 
-fn context() -> Context {
-    Context { personality: Personality::default(), caller: Caller { euid: 0, tty_device: 0x8801 } }
+fn surrounding() -> Surrounding {
+    let caller = Caller { euid: 0, tty_device: 0x8801 };
+    Surrounding { personality: Personality::default(), caller, format: None, hides_kernel: false }
 }
 
 fn parsed(line: &str) -> Result<Options, String> {
     let arguments: Vec<&str> = line.split(' ').filter(|argument| !argument.is_empty()).collect();
-    match parse(&arguments, Reading::Usual, &context()) {
+    match parse(&arguments, Reading::Usual, &surrounding()) {
         (options, None) => Ok(options),
         (_, Some(sentence)) => Err(sentence),
     }
@@ -23,7 +25,7 @@ fn every_style_says_the_same() {
     let numbers = Options { is_bsd: true, ..Options::default() };
     let bsd = Options { has_bsd_options: true, ..numbers.clone() };
     let all_bsd = Options { with_terminal: true, own_everywhere: true, ..bsd.clone() };
-    let by_user = Options { whole_formats: vec![WholeFormat::User], ..all_bsd.clone() };
+    let by_user = Options { whole_formats: vec!["OL_u"], ..all_bsd.clone() };
     let of_kind = |kind: ListKind, lists: &[&str]| {
         lists.iter().map(|&text| (kind, text.to_owned())).collect::<Vec<_>>()
     };
@@ -51,7 +53,7 @@ fn every_style_says_the_same() {
                 ..Options::default()
             },
         ),
-        ("--format json", Options { output: Output::Json, ..Options::default() }),
+        ("--format json", Options { output: Format::Json, ..Options::default() }),
         ("axo pid=", Options { columns: columns(&["pid="]), ..all_bsd }),
         ("-p 1,2 --pid=3", Options { listed: pids(&[1, 2, 3]), ..Options::default() }),
         ("-p1", Options { listed: pids(&[1]), ..Options::default() }),

@@ -204,7 +204,6 @@ impl Printer<'_> {
 
     /// Writes an iteration.
     pub fn append(&mut self, head: &Head<'_>, entries: Vec<Entry<'_>>) {
-        let options = self.options;
         let mut text = std::mem::take(&mut self.text);
         if head.interval.is_some() {
             text.clear();
@@ -214,15 +213,11 @@ impl Printer<'_> {
         // Three lines, those of the CPUs, those of memory, and the heads of the columns.
         let head_lines = 4 + head.cpus.len() + 2 * usize::from(head.memory.is_some());
         let table = Table {
+            options: self.options,
             width: self.width,
             pid_digits: self.pid_digits,
-            scale: options.task_scale,
-            has_arguments: options.has_arguments,
-            has_threads: options.has_threads,
             around: &self.around,
             memory_total_bytes: head.memory.map(|memory| memory.total),
-            by: options.by.1,
-            is_ascending: options.is_ascending,
             most_rows: self.height.saturating_sub(head_lines),
         };
         table.append(&mut text, entries);

@@ -19,6 +19,9 @@ pub enum Takes {
     Maybe(&'static str),
 }
 
+/// What is to be done instead of showing what runs, if an option asks for it; or the sentence of procps about its value.
+type Applied = Result<Option<Action>, String>;
+
 /// One option.
 #[derive(Debug)]
 pub struct Spec {
@@ -30,83 +33,81 @@ pub struct Spec {
     pub takes: Takes,
     /// One line for help and manual.
     pub help: &'static str,
+    /// Notes it, with its value and the pid of this process.
+    apply: fn(&mut Options, Option<&str>, i32) -> Applied,
 }
 
-const fn option(letter: char, name: &'static str, takes: Takes, help: &'static str) -> Spec {
-    Spec { letter: Some(letter), name, takes, help }
+macro_rules! options {
+    ($($letter:expr, $name:literal $takes:expr, $help:literal $apply:expr;)*) => {
+        /// Every option.
+        pub static OPTIONS: &[Spec] = &[$(Spec {
+            letter: $letter,
+            name: $name,
+            takes: $takes,
+            help: $help,
+            apply: $apply,
+        },)*];
+    };
 }
 
-/// Every option.
-pub static OPTIONS: [Spec; 23] = [
-    option(
-        'b',
-        "batch-mode",
-        Takes::Nothing,
-        "print one iteration after another instead of showing the screen",
-    ),
-    option('c', "cmdline-toggle", Takes::Nothing, "show command lines instead of names"),
-    option('d', "delay", Takes::Value("SECS"), "seconds between iterations [default: 3]"),
-    option(
-        'E',
-        "scale-summary-mem",
-        Takes::Value("SCALE"),
-        "unit of Mem and Swap: k, m, g, t, p or e [default: m]",
-    ),
-    option(
-        'e',
-        "scale-task-mem",
-        Takes::Value("SCALE"),
-        "smallest unit of VIRT, RES and SHR: k, m, g, t or p [default: k]",
-    ),
-    option('H', "threads-show", Takes::Nothing, "show threads instead of processes"),
-    option('h', "help", Takes::Nothing, "print this help and exit"),
-    option('i', "idle-toggle", Takes::Nothing, "hide what did not run"),
-    option('n', "iterations", Takes::Value("NUMBER"), "exit after NUMBER iterations"),
-    option('O', "list-fields", Takes::Nothing, "print the fields that -o takes and exit"),
-    option(
-        'o',
-        "sort-override",
-        Takes::Value("FIELD"),
-        "sort by this field; +FIELD: highest first, -FIELD: lowest first",
-    ),
-    option('p', "pid", Takes::Value("PIDLIST"), "only these processes, separated by commas; 0: top itself"),
-    option('S', "accum-time-toggle", Takes::Nothing, "include exited children in TIME+"),
-    option('s', "secure-mode", Takes::Nothing, "secure mode: only with -b, where it changes nothing"),
-    option(
-        'U',
-        "filter-any-user",
-        Takes::Value("USER"),
-        "only processes with this real, effective, saved or filesystem user; !USER: without it",
-    ),
-    option(
-        'u',
-        "filter-only-euser",
-        Takes::Value("USER"),
-        "only processes with this effective user; !USER: without it",
-    ),
-    option('V', "version", Takes::Nothing, "print the version and exit"),
-    option('w', "width", Takes::Maybe("COLUMNS"), "width of the output; without a value: $COLUMNS, else 512"),
-    option('1', "single-cpu-toggle", Takes::Nothing, "show each CPU on its own line"),
-    option('A', "apply-defaults", Takes::Nothing, "no effect: this mode reads no configuration file"),
-    Spec {
-        letter: None,
-        name: "source",
-        takes: Takes::Value("SOURCE"),
-        help: "where the numbers come from: auto, service, ledger, walk, netlink or procfs (not in procps)",
-    },
-    Spec {
-        letter: None,
-        name: "socket",
-        takes: Takes::Value("PATH"),
-        help: "the socket of the service; otherwise $CPULEDGER_SOCKET (not in procps)",
-    },
-    Spec {
-        letter: None,
-        name: "procps",
-        takes: Takes::Nothing,
-        help: "selects this mode of cpuledger top (not in procps)",
-    },
-];
+/// An option that sets or toggles a member.
+macro_rules! set {
+    ($member:ident $operator:tt $value:expr) => {
+        |options, _, _| {
+            options.$member $operator $value;
+            Ok(None)
+        }
+    };
+}
+
+/// An option whose value a member is made of.
+macro_rules! read {
+    ($text:ident: $member:ident = $value:expr) => {
+        |options, value, _| {
+            let $text = value.unwrap_or_default();
+            options.$member = $value;
+            Ok(None)
+        }
+    };
+}
+
+use Takes::{Maybe, Nothing, Value};
+
+options! {
+    Some('b'), "batch-mode" Nothing, "print one iteration after another instead of showing the screen" set!(is_batch = true);
+    Some('c'), "cmdline-toggle" Nothing, "show command lines instead of names" set!(has_arguments ^= true);
+    Some('d'), "delay" Value("SECS"), "seconds between iterations [default: 3]" read!(text: delay_ns = Some(delay(text)?));
+    Some('E'), "scale-summary-mem" Value("SCALE"), "unit of Mem and Swap: k, m, g, t, p or e [default: m]"
+        read!(text: summary_scale = scale(text, "kmgtpe")?);
+    Some('e'), "scale-task-mem" Value("SCALE"), "smallest unit of VIRT, RES and SHR: k, m, g, t or p [default: k]"
+        read!(text: task_scale = scale(text, "kmgtp")?);
+    Some('H'), "threads-show" Nothing, "show threads instead of processes" set!(has_threads = true);
+    Some('h'), "help" Nothing, "print this help and exit" |_, _, _| Ok(Some(Action::Help));
+    Some('i'), "idle-toggle" Nothing, "hide what did not run" set!(hides_idle ^= true);
+    Some('n'), "iterations" Value("NUMBER"), "exit after NUMBER iterations" read!(text: iterations = Some(iterations(text)?));
+    Some('O'), "list-fields" Nothing, "print the fields that -o takes and exit" |_, _, _| Ok(Some(Action::Fields));
+    Some('o'), "sort-override" Value("FIELD"), "sort by this field; +FIELD: highest first, -FIELD: lowest first" sort;
+    Some('p'), "pid" Value("PIDLIST"), "only these processes, separated by commas; 0: top itself"
+        |options, value, own_pid| options.who.add_pids(value.unwrap_or_default(), own_pid).map(|()| None);
+    Some('S'), "accum-time-toggle" Nothing, "include exited children in TIME+" set!(has_children ^= true);
+    Some('s'), "secure-mode" Nothing, "secure mode: only with -b, where it changes nothing" set!(is_secure = true);
+    Some('U'), "filter-any-user" Value("USER"), "only processes with this real, effective, saved or filesystem user; !USER: without it"
+        |options, value, _| options.who.set_user(value.unwrap_or_default(), true, &who::uid_of).map(|()| None);
+    Some('u'), "filter-only-euser" Value("USER"), "only processes with this effective user; !USER: without it"
+        |options, value, _| options.who.set_user(value.unwrap_or_default(), false, &who::uid_of).map(|()| None);
+    Some('V'), "version" Nothing, "print the version and exit" |_, _, _| Ok(Some(Action::Version));
+    Some('w'), "width" Maybe("COLUMNS"), "width of the output; without a value: $COLUMNS, else 512" |options, value, _| {
+        options.width = Some(value.map_or(Ok(Width::Environment), width)?);
+        Ok(None)
+    };
+    Some('1'), "single-cpu-toggle" Nothing, "show each CPU on its own line" set!(has_each_cpu ^= true);
+    Some('A'), "apply-defaults" Nothing, "no effect: this mode reads no configuration file" |_, _, _| Ok(None);
+    None, "source" Value("SOURCE"), "where the numbers come from: auto, service, ledger, walk, netlink or procfs (not in procps)"
+        read!(text: source = source(text)?);
+    None, "socket" Value("PATH"), "the socket of the service; otherwise $CPULEDGER_SOCKET (not in procps)"
+        read!(text: socket = Some(text.into()));
+    None, "procps" Nothing, "selects this mode of cpuledger top (not in procps)" |_, _, _| Ok(None);
+}
 
 /// Below it the machine would be busy with being looked at: `-d 0` is that.
 pub const LEAST_DELAY_NS: u64 = 10_000_000;
@@ -134,7 +135,7 @@ pub enum Width {
 }
 
 /// What was asked for, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// As text, not on the screen.
     pub is_batch: bool,
@@ -174,31 +175,6 @@ pub struct Options {
     pub socket: Option<PathBuf>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            is_batch: false,
-            iterations: None,
-            delay_ns: None,
-            has_threads: false,
-            has_arguments: false,
-            hides_idle: false,
-            has_children: false,
-            has_each_cpu: false,
-            who: Who::All,
-            sort: None,
-            by: fields::DEFAULT,
-            is_ascending: false,
-            summary_scale: 1,
-            task_scale: 0,
-            is_secure: false,
-            width: None,
-            source: None,
-            socket: None,
-        }
-    }
-}
-
 /// An option of the command line with its value.
 type Given<'a> = (&'static Spec, Option<&'a str>);
 
@@ -207,36 +183,10 @@ type Given<'a> = (&'static Spec, Option<&'a str>);
 /// # Errors
 /// The sentence of procps about the first that is wrong.
 pub fn parse(words: &[&str], own_pid: i32) -> Result<Action, String> {
-    let mut options = Options::default();
+    let mut options = Options { by: fields::DEFAULT, summary_scale: 1, ..Options::default() };
     for (spec, value) in given(words)? {
-        let value_or_none = value;
-        let value = value.unwrap_or_default();
-        match spec.letter {
-            Some('b') => options.is_batch = true,
-            Some('c') => options.has_arguments ^= true,
-            Some('d') => options.delay_ns = Some(delay(value)?),
-            Some('E') => options.summary_scale = scale(value, "kmgtpe")?,
-            Some('e') => options.task_scale = scale(value, "kmgtp")?,
-            Some('H') => options.has_threads = true,
-            Some('h') => return Ok(Action::Help),
-            Some('i') => options.hides_idle ^= true,
-            Some('n') => options.iterations = Some(iterations(value)?),
-            Some('O') => return Ok(Action::Fields),
-            Some('o') => {
-                options.is_ascending = value.starts_with('-');
-                options.by = fields::by_name(value.strip_prefix(['+', '-']).unwrap_or(value))?;
-                options.sort = Some(value.to_owned());
-            }
-            Some('p') => options.who.add_pids(value, own_pid)?,
-            Some('S') => options.has_children ^= true,
-            Some('s') => options.is_secure = true,
-            Some(letter @ ('U' | 'u')) => options.who.set_user(value, letter == 'U', &who::uid_of)?,
-            Some('V') => return Ok(Action::Version),
-            Some('w') => options.width = Some(value_or_none.map_or(Ok(Width::Environment), width)?),
-            Some('1') => options.has_each_cpu ^= true,
-            _ if spec.name == "source" => options.source = source(value)?,
-            _ if spec.name == "socket" => options.socket = Some(value.into()),
-            _ => {}
+        if let Some(instead) = (spec.apply)(&mut options, value, own_pid)? {
+            return Ok(instead);
         }
     }
     if options.is_secure && options.delay_ns.is_some() {
@@ -348,6 +298,14 @@ fn value_of<'a>(
     }
 }
 
+fn sort(options: &mut Options, value: Option<&str>, _: i32) -> Applied {
+    let value = value.unwrap_or_default();
+    options.is_ascending = value.starts_with('-');
+    options.by = fields::by_name(value.strip_prefix(['+', '-']).unwrap_or(value))?;
+    options.sort = Some(value.to_owned());
+    Ok(None)
+}
+
 fn delay(text: &str) -> Result<u64, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|seconds: &f64| seconds.is_finite());
     let seconds = seconds.ok_or_else(|| format!("bad delay interval '{text}'"))?;
@@ -390,7 +348,7 @@ fn source(text: &str) -> Result<Option<SourceKind>, String> {
 /// What `--help` prints.
 pub fn help() -> String {
     let mut text = "\nUsage:\n top [options]\n\nOptions:\n".to_owned();
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         let letter = spec.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
         let value = match spec.takes {
             Takes::Nothing => String::new(),
@@ -542,7 +500,7 @@ mod tests {
     #[test]
     fn help_has_every_option() {
         let help = help();
-        for spec in &OPTIONS {
+        for spec in OPTIONS {
             assert!(help.contains(&format!("--{}", spec.name)) && help.contains(spec.help), "{}", spec.name);
         }
         assert_eq!(parse(&["-bn1", "-h"], 1), Ok(Action::Help));

@@ -15,29 +15,22 @@ use cpuledger_view::key::Key;
 use cpuledger_view::layout;
 
 use super::entry::{Entry, tenths};
-use super::fields::{By, compare};
+use super::fields::compare;
+use super::options::Options;
 
 /// How rows are written.
 #[derive(Debug)]
 pub struct Table<'a> {
+    /// What was asked for.
+    pub options: &'a Options,
     /// Places of a line.
     pub width: usize,
     /// Digits of the largest pid.
     pub pid_digits: usize,
-    /// The least unit of sizes, as a power of 1024 from KiB on.
-    pub scale: usize,
-    /// Arguments in the place of names.
-    pub has_arguments: bool,
-    /// Rows are threads.
-    pub has_threads: bool,
     /// Names of users, and arguments where they are wanted.
     pub around: &'a Surroundings,
     /// Memory of the machine.
     pub memory_total_bytes: Option<u64>,
-    /// By what rows are sorted.
-    pub by: By,
-    /// From low to high.
-    pub is_ascending: bool,
     /// As many rows as there is room for.
     pub most_rows: usize,
 }
@@ -46,8 +39,8 @@ impl Table<'_> {
     /// Appends the heads of the columns and a line for each entry.
     pub fn append(&self, text: &mut Vec<u8>, mut entries: Vec<Entry<'_>>) {
         entries.sort_by(|one, other| -> Ordering {
-            let order = compare(self.by, one, other, self.around);
-            let order = if self.is_ascending { order } else { order.reverse() };
+            let order = compare(self.options.by.1, one, other, self.around);
+            let order = if self.options.is_ascending { order } else { order.reverse() };
             order.then_with(|| (one.whole.pid, one.whole.tid).cmp(&(other.whole.pid, other.whole.tid)))
         });
         let (columns, rest) = self.fitting();
@@ -122,7 +115,7 @@ impl Table<'_> {
             _ => 0,
         };
         match column.cell() {
-            TableCell::Size => append_bytes_from(cell, size(), column.width(false), self.scale),
+            TableCell::Size => append_bytes_from(cell, size(), column.width(false), self.options.task_scale),
             TableCell::MemoryShare => {
                 append_per_mille(cell, tenths(size(), self.memory_total_bytes.unwrap_or(u64::MAX)));
             }
@@ -145,9 +138,9 @@ impl Table<'_> {
                 interval_ns: entry.length_ns,
                 users: &self.around.users,
                 memory_total_bytes: self.memory_total_bytes,
-                has_arguments: self.has_arguments,
+                has_arguments: self.options.has_arguments,
                 cmdline: self.around.details.cmdline(entry.whole),
-                is_task: self.has_threads,
+                is_task: self.options.has_threads,
                 subtree_ns: None,
                 named: None,
                 has_units: false,

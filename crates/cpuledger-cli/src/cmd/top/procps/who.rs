@@ -3,9 +3,10 @@
 use cpuledger::{Field, Task};
 
 /// The processes that were asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Who {
     /// All of them.
+    #[default]
     All,
     /// These; where threads are shown, all of theirs.
     Pids(Vec<i32>),
