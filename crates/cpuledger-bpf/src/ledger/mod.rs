@@ -59,7 +59,7 @@ pub use disk::tell_devices_apart;
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
 pub use keep::{lacks, lacks_of_network};
 pub use kept::{Memory, layout};
-pub use off::{Off, OffTime};
+pub use off::{Off, OffTimes};
 pub use options::Options;
 pub use owned::ledgers_of;
 pub use waits::{Blame, Waited, Waits};

@@ -174,7 +174,7 @@ impl RowBuilder {
             blocked: Some(Vec::new()),
             hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
-            waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
+            waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals),
             pairs: closed.waits.and_then(|waits| waits.pairs).cloned(),
             network: closed.booked.network(),
             // What a cgroup receives would tell what /proc/PID/io guards.
@@ -248,7 +248,7 @@ impl RowBuilder {
             self.off_at_start.push(time.off.map(|off| {
                 let was_off = off.begin_ns <= closed.start_ns && !self.running.contains(&time.number);
                 let has_run = || self.lives.totals_of_task(task, Some(time.number)).is_some();
-                let is_new = || off.time.unseen_ns > 0 && !has_run();
+                let is_new = || off.time[OffState::Unseen as usize] > 0 && !has_run();
                 let otherwise = || if is_new() { OffState::Unseen } else { OffState::Sleeps };
                 OffTasks::one(was_off.then(|| rested.unwrap_or_else(otherwise)))
             }));
