@@ -6,7 +6,7 @@ use crate::error::Error;
 
 use super::Ledger;
 use super::disk::{self, DiskBook};
-use super::network::{self, Network};
+use super::network;
 use super::wire::{self, Wire};
 
 impl Ledger {
@@ -62,7 +62,7 @@ impl Ledger {
 
     /// What tasks send, and what cgroups do on the wire. One of both is an account, and why the other one is not there is said.
     fn attach_network(&mut self, sizes: (u32, u32), since: u64) -> Result<(), Error> {
-        let of_tasks = Network::attach(&self.parts, sizes, since);
+        let of_tasks = network::attach(&self.parts, sizes, since);
         let of_cgroups = Wire::attach(sizes.1, since);
         let accounts = &mut self.accounts;
         let refused = match (of_tasks, of_cgroups) {

@@ -181,19 +181,9 @@ impl Wire {
     fn sum(&self, number: u32) -> WireUse {
         let mut sum = WireUse::default();
         for cpu in 0..self.cpus {
-            let word = |offset: usize, direction: u32| {
-                let word = self.uses.word(cpu * CGROUPS + number, offset + 8 * direction as usize);
-                word.load(Ordering::Relaxed)
-            };
-            let (bytes, packets) =
-                (offset_of!(abi::cpuledger_wire_use, bytes), offset_of!(abi::cpuledger_wire_use, packets));
-            let (sent, received) = (abi::CPULEDGER_SENT, abi::CPULEDGER_RECEIVED);
-            sum.add(&WireUse::of([
-                word(bytes, sent),
-                word(packets, sent),
-                word(bytes, received),
-                word(packets, received),
-            ]));
+            let abi::cpuledger_wire_use { bytes, packets } = self.uses.copy(cpu * CGROUPS + number);
+            let [sent, received] = [abi::CPULEDGER_SENT, abi::CPULEDGER_RECEIVED].map(|way| way as usize);
+            sum.add(&WireUse::of([bytes[sent], packets[sent], bytes[received], packets[received]]));
         }
         sum
     }
