@@ -64,6 +64,8 @@ use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 
+use serde::{Deserialize, Serialize};
+
 use crate::caller::caller;
 use crate::error::Error;
 use crate::machine::{self, spawn_scoped};
@@ -118,6 +120,15 @@ pub struct Ledger {
     last_need: u64,
 }
 
+/// Small figures beside what is remembered of tasks.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Rest {
+    may_grow: bool,
+    finds_blocked: bool,
+    remembered_limit: u64,
+    lost: kernel::Lost,
+}
+
 /// How many more processes may be remembered than twice those alive.
 const REMEMBERED_SLACK: usize = 1 << 16;
 
@@ -162,26 +173,36 @@ impl Ledger {
         let kernel = kernel?;
         limits::check_only(&caller, &kernel)?;
         let rows = RowBuilder::new(Detail::open(inspector)?, before, clock::boottime())?;
-        let lost = kernel.lost();
-        Ok(Ledger {
+        let rest = Rest {
+            may_grow: options.may_grow,
+            finds_blocked: false,
+            remembered_limit: REMEMBERED_SLACK as u64,
+            lost: kernel.lost(),
+        };
+        Ok(Ledger::of(kernel, rows, rest))
+    }
+
+    /// One that reads these hooks.
+    fn of(kernel: kernel::Ledger, rows: RowBuilder, rest: Rest) -> Ledger {
+        Ledger {
             size: kernel.options(),
             kernel: Supervised::new(kernel),
             successor: None,
             growth_backoff: Backoff::default(),
-            may_grow: options.may_grow,
-            most_slots: limits::most_slots(&caller),
+            may_grow: rest.may_grow,
+            most_slots: limits::most_slots(&caller()),
             rows,
-            remembered_limit: REMEMBERED_SLACK,
+            remembered_limit: usize::try_from(rest.remembered_limit).unwrap_or(usize::MAX),
             due_walks: 0,
             is_blocked_due: false,
             last_need: 0,
-            lost,
+            lost: rest.lost,
             lost_before: Lost::default(),
             walk: None,
             others: Snapshot::default(),
             walked_ns: 0,
-            finds_blocked: false,
-        })
+            finds_blocked: rest.finds_blocked,
+        }
     }
 
     /// Finds the tasks that are blocked, stopped or wait for a CPU already, by one walk. From now on the states of their processes include

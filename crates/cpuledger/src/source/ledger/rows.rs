@@ -30,12 +30,12 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::counters_of;
 
-use super::accounts::{Account, Accounts, OffCpu, TaskDivision};
+use super::accounts::{Account, Accounts, Of, OffCpu, TaskDivision};
 use super::detail::Detail;
 use super::disk_names::DiskNames;
 use super::ends::Ends;
 use super::hidden::Hidden;
-use super::options::Wanted;
+use crate::source::interface::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
@@ -361,11 +361,8 @@ impl RowBuilder {
             self.book(if is_alive { seen.process } else { heir }, &booked, into);
             if is_alive {
                 // What it did under its old tid is the time of a thread that lives.
-                if has_died(time) {
-                    self.accounts.add_dead_growth(seen.process, Some(&growth), division);
-                } else {
-                    self.accounts.add_living_growth(seen.process, Some(&growth), division);
-                }
+                let of = if has_died(time) { Of::DeadThreads } else { Of::Own };
+                self.accounts.add_growth(seen.process, of, Some(&growth), division);
                 let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
                 self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
@@ -397,7 +394,7 @@ impl RowBuilder {
                 continue;
             }
             if has_threads {
-                self.accounts.add_dead_growth(process, None, TaskDivision::UNKNOWN);
+                self.accounts.add_growth(process, Of::DeadThreads, None, TaskDivision::UNKNOWN);
             }
             if has_children {
                 self.accounts.inherit(process, TaskDivision::UNKNOWN);
@@ -423,7 +420,7 @@ impl RowBuilder {
             let growth = self.lives.go_on(&seen, now.as_ref());
             let division =
                 growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(&growth, time.wall_ns));
-            self.accounts.add_living_growth(seen.process, growth.as_ref(), division);
+            self.accounts.add_growth(seen.process, Of::Own, growth.as_ref(), division);
             let states = seen.stretch.map(|stretch| stretch.states);
             let off_cpu = OffCpu {
                 states,
