@@ -77,11 +77,12 @@ use rows::RowBuilder;
 use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
+pub use super::interface::Wanted;
 pub use kernel::{Lost, Watch, lacks, lacks_of_network, wire_root};
 #[cfg(feature = "testing")]
 pub use kernel::{tell_cgroups_apart, tell_devices_apart};
 pub use limits::slots_of_caller;
-pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
+pub use options::{MOST_GROWN_SLOTS, Options};
 
 /// How long before a cut the ledger wants to be told of it, so that every CPU has it in time: a reader calls [`Ledger::close`] that early.
 pub const LEAD_NS: u64 = 1_000_000;

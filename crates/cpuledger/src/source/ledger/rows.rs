@@ -35,13 +35,13 @@ use super::detail::Detail;
 use super::disk_names::DiskNames;
 use super::ends::Ends;
 use super::hidden::Hidden;
-use crate::source::interface::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
 use super::wire_names::WireNames;
+use crate::source::interface::Wanted;
 use find::{find_process, find_process_along, find_row_along};
 use waiting::{LateTasks, with_wait};
 
