@@ -71,9 +71,8 @@ pub(super) struct RowBuilder {
     late: LateTasks,
     /// What accounts tell of a task of which they have booked nothing.
     booked_nothing: Counters,
-    /// The processes that are looked at, and their threads with their pids.
-    wanted_processes: Vec<i32>,
-    wanted_threads: Vec<(i32, i32)>,
+    /// What is looked at, as [`order`] has it.
+    looked_at: Vec<(i32, bool, i32)>,
     wanted: Vec<WantedTask>,
     rows: Snapshot,
     /// For what the kernel keeps from programs.
@@ -129,8 +128,7 @@ impl RowBuilder {
             starved: Vec::new(),
             late: LateTasks::default(),
             booked_nothing: Counters::default(),
-            wanted_processes: Vec::new(),
-            wanted_threads: Vec::new(),
+            looked_at: Vec::new(),
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
@@ -282,31 +280,25 @@ impl RowBuilder {
     /// The leader of each process with time, followed by its threads that ran. Likewise of those that waited for a CPU, and the processes that
     /// are wanted anyway.
     fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
-        let RowBuilder { wanted, wanted_processes: processes, wanted_threads: threads, starved, .. } = self;
+        let RowBuilder { wanted, looked_at, starved, .. } = self;
+        empty(looked_at);
+        let key = |process: TaskId, task: TaskId| (process.tid.0, task != process, task.tid.0);
+        looked_at.extend(self.accounts.all().iter().map(|account| key(account.process, account.process)));
+        let living = self.living.iter().map(|&index| order(&closed.tasks[index]));
+        looked_at.extend(living.filter(|(_, is_thread, _)| *is_thread));
+        for Starved { process, task, .. } in starved {
+            looked_at.extend([key(*process, *process), key(*process, *task)]);
+        }
+        // It consists of parts in their order.
+        looked_at.sort();
+        looked_at.dedup();
         empty(wanted);
-        empty(processes);
-        processes.extend(self.accounts.all().iter().map(|account| account.process.tid.0));
-        empty(threads);
-        let living = self.living.iter().map(|&index| &closed.tasks[index].slot);
-        threads.extend(living.map(|slot| (slot.pid, slot.tid)).filter(|(pid, tid)| pid != tid));
-        if !starved.is_empty() {
-            let numbers = starved.iter().map(|starved| (starved.process.tid.0, starved.task.tid.0));
-            threads.extend(numbers.filter(|(pid, tid)| pid != tid));
-            threads.sort_unstable();
-            processes.extend(starved.iter().map(|starved| starved.process.tid.0));
-            processes.sort_unstable();
-            processes.dedup();
+        for family in looked_at.chunk_by(|one, next| one.0 == next.0).filter(|family| !family[0].1) {
+            let tasks =
+                family.iter().map(|&(_, is_thread, tid)| WantedTask { tid, opens_process: !is_thread });
+            wanted.extend(tasks);
         }
-        let mut threads = threads.iter().peekable();
-        for &pid in processes.iter() {
-            wanted.push(WantedTask { tid: pid, opens_process: true });
-            while let Some(&(of, tid)) = threads.next_if(|(of, _)| *of <= pid) {
-                if of == pid {
-                    wanted.push(WantedTask { tid, opens_process: false });
-                }
-            }
-        }
-        let others = pids.iter().filter(|pid| processes.binary_search(&pid.0).is_err());
+        let others = pids.iter().filter(|pid| looked_at.binary_search(&(pid.0, false, pid.0)).is_err());
         wanted.extend(others.map(|pid| WantedTask { tid: pid.0, opens_process: true }));
     }
 
