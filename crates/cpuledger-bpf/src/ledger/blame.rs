@@ -224,16 +224,8 @@ impl Books {
     pub(super) fn await_quiet(&self, cpu: u32) -> Result<(), Error> {
         let sequence = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu_blame, sequence));
         let first = sequence.load(Ordering::Acquire);
-        let limit = clock::now_ns() + cut::HOOK_LIMIT_NS;
-        while first & 1 == 1 && sequence.load(Ordering::Acquire) == first {
-            if clock::now_ns() > limit {
-                return Err(Error::Poisoned {
-                    what: format!("a wake-up on CPU {cpu} did not come to its end"),
-                });
-            }
-            clock::yield_now();
-        }
-        Ok(())
+        let is_over = || first & 1 == 0 || sequence.load(Ordering::Acquire) != first;
+        cut::wait_until(is_over, || format!("a wake-up on CPU {cpu}"))
     }
 
     /// What `read` finds in the record of a CPU while no hook writes it.

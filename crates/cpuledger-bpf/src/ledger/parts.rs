@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bytemuck::AnyBitPattern;
 use cpuledger_model::accounts::Account;
-use libbpf_rs::Object;
+use libbpf_rs::{Link, Object, ProgramMut};
 use rustix::io::fcntl_dupfd_cloexec;
 
 use crate::abi;
@@ -105,16 +105,23 @@ pub(super) fn load_beside(
 }
 
 /// Attaches these programs of an object, one after the other.
-pub(super) fn attach_all(object: &Object, hooks: &[&str]) -> Result<Vec<OwnedFd>, Error> {
+fn attach_all(object: &Object, hooks: &[&str]) -> Result<Vec<OwnedFd>, Error> {
     let attach = |name: &&str| {
         let program = object.progs_mut().find(|program| program.name() == *name);
-        let link = program
-            .expect("the embedded object defines it")
-            .attach()
-            .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))?;
-        fcntl_dupfd_cloexec(link.as_fd(), 0).map_err(|errno| Error::from_errno("to keep a hook", errno))
+        attach(name, program.expect("the embedded object defines it"))
     };
     hooks.iter().map(attach).collect()
+}
+
+/// Attaches a program.
+pub(super) fn attach(name: &str, program: ProgramMut<'_>) -> Result<OwnedFd, Error> {
+    keep(&format!("to attach the hook `{name}`"), program.attach())
+}
+
+/// The link that was made of a hook, as a descriptor.
+pub(super) fn keep(what: &str, link: Result<Link, libbpf_rs::Error>) -> Result<OwnedFd, Error> {
+    let link = link.map_err(|error| Error::from_libbpf(what, &error))?;
+    fcntl_dupfd_cloexec(link.as_fd(), 0).map_err(|errno| Error::from_errno("to keep a hook", errno))
 }
 
 /// The attached hooks of an account that books by slot, and what they share with the reader. They go with it.

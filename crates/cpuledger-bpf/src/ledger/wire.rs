@@ -14,13 +14,13 @@ use cpuledger_model::accounts::Account;
 use cpuledger_model::wire::{self, WireCgroup, WireUse};
 use cpuledger_proc::task::cgroup::Hierarchy;
 use cpuledger_proc::task::mountinfo::cgroup_root;
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::abi;
 use crate::error::Error;
 use crate::object;
 
+use super::parts;
 use super::shared::Shared;
 
 /// The compiled `bpf/wire.bpf.c`.
@@ -130,11 +130,7 @@ impl Wire {
         }
         let uses = Shared::new(&object::map(&object, "wire_uses").as_fd(), count)?;
         let attach = |program: libbpf_rs::ProgramMut<'_>| {
-            let link = program
-                .attach_cgroup(root.as_raw_fd())
-                .map_err(|error| Error::from_libbpf("to attach the hooks of cgroups", &error))?;
-            fcntl_dupfd_cloexec(link.as_fd(), 0)
-                .map_err(|errno: Errno| Error::from_errno("to keep a hook", errno))
+            parts::keep("to attach the hooks of cgroups", program.attach_cgroup(root.as_raw_fd()))
         };
         let hooks = object.progs_mut().map(attach).collect::<Result<_, _>>()?;
         let last = vec![(WireUse::default(), 0); CGROUPS as usize];
