@@ -93,6 +93,11 @@ impl Error {
         }
     }
 
+    /// From a read or the like that failed while it did `what`.
+    pub(crate) fn from_io(what: &str, source: io::Error) -> Error {
+        Error::Refused { what: what.to_owned(), source, log: Vec::new() }
+    }
+
     /// From a system call that failed while it did `what`. EACCES is the verifier's refusal; EPERM is the missing
     /// privilege, or with privilege the refusal of a lock-down or a seccomp filter.
     pub(crate) fn from_errno(what: &str, errno: Errno) -> Error {
@@ -106,9 +111,7 @@ impl Error {
             errno == Errno::INVAL && log.iter().any(|line| line.contains("not pointing to valid bpf_map"));
         match errno {
             Errno::NOSYS => Error::NoBpf,
-            _ if has_no_map => {
-                Error::Refused { what: what.to_owned(), source: Errno::MFILE.into(), log: Vec::new() }
-            }
+            _ if has_no_map => Error::from_io(what, Errno::MFILE.into()),
             errno => Error::Refused { what: what.to_owned(), source: errno.into(), log },
         }
     }

@@ -74,11 +74,7 @@ impl Inspector {
         let cpus = records::prepare(&mut object)?;
         let mut keep = |name| {
             let kept = records::program(&mut object, name).as_fd().try_clone_to_owned();
-            kept.map_err(|source| Error::Refused {
-                what: "to keep a program".to_owned(),
-                source,
-                log: Vec::new(),
-            })
+            kept.map_err(|error| Error::from_io("to keep a program", error))
         };
         let (inspect, list_waiting) = (keep("inspect")?, keep("list_waiting")?);
         let found_waiting = Vec::new();

@@ -276,12 +276,8 @@ impl Walker {
         let link = self.iterator.as_ref().expect("loading made it");
         let mut iterator = Iter::new(link).map_err(refused)?;
         let mut nothing = [0u8; 64];
-        while iterator.read(&mut nothing).map_err(|source| Error::Refused {
-            what: "to read the task iterator".to_owned(),
-            source,
-            log: Vec::new(),
-        })? > 0
-        {}
+        let failed = |error| Error::from_io("to read the task iterator", error);
+        while iterator.read(&mut nothing).map_err(failed)? > 0 {}
         let result = state.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(refused)?;
         bytes_of_mut(walk).copy_from_slice(&result.expect("an array has all its entries"));
         Ok(())

@@ -33,7 +33,7 @@ fn assert_off(interval: &Interval<'_>) {
         let Some(off) = task.off else { continue };
         let end_ns = if task.is_last { task.slot.end_ns_or_batch } else { interval.end_ns };
         let alive_ns = end_ns - off.begin_ns.min(end_ns);
-        assert_eq!(task.wall_ns + off.time.total_ns(), alive_ns, "{task:?}");
+        assert_eq!(task.wall_ns + off.time.iter().sum::<u64>(), alive_ns, "{task:?}");
         assert!(!(task.is_running && off.at_cut.is_some()), "{task:?}");
     }
 }

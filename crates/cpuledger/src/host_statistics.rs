@@ -12,48 +12,28 @@ pub use cpuledger_proc::machine::stat::CpuStates;
 
 use crate::machine::{self, Load};
 
-/// Ticks of one CPU since the boot, by what it did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CpuTicks {
-    /// Its number.
-    pub cpu: u32,
-    /// In user mode, nice or not.
-    pub user: u64,
-    /// In the kernel.
-    pub system: u64,
-    /// Of interrupts and of the hypervisor.
-    pub stolen: u64,
-    /// Idle, waiting for I/O or not.
-    pub idle: u64,
-}
-
 /// What a CPU did in an interval, in thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuShare {
     /// Its number.
     pub cpu: u32,
-    /// As in [`CpuTicks`].
+    /// In user mode, nice or not.
     pub user: u32,
-    /// As in [`CpuTicks`].
+    /// In the kernel.
     pub system: u32,
-    /// As in [`CpuTicks`].
+    /// Of interrupts and of the hypervisor.
     pub stolen: u32,
 }
 
-impl CpuTicks {
-    /// What it did since then.
-    pub fn since(&self, before: &CpuTicks) -> CpuShare {
-        let parts = [
-            self.user.saturating_sub(before.user),
-            self.system.saturating_sub(before.system),
-            self.stolen.saturating_sub(before.stolen),
-            self.idle.saturating_sub(before.idle),
-        ];
+impl CpuShare {
+    /// Of a CPU that has done this.
+    fn of(cpu: u32, did: &CpuStates) -> CpuShare {
+        let parts =
+            [did.user + did.nice, did.system, did.irq + did.softirq + did.steal, did.idle + did.waiting];
         let all: u64 = parts.iter().sum();
         let [user, system, stolen, _] = parts.map(|part| (part * 1000).checked_div(all).unwrap_or(0) as u32);
-        CpuShare { cpu: self.cpu, user, system, stolen }
+        CpuShare { cpu, user, system, stolen }
     }
 }
 
@@ -61,8 +41,6 @@ impl CpuTicks {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HostStatistics {
-    /// Of each online CPU.
-    pub cpus: Vec<CpuTicks>,
     /// Of all CPUs together (`None`), and of each online one by its number.
     pub states: Vec<(Option<u32>, CpuStates)>,
     /// Tasks ever forked.
@@ -82,10 +60,8 @@ impl HostStatistics {
     pub fn read() -> HostStatistics {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let text = read("/proc/stat");
-        let states = stat::cpus(&text);
         HostStatistics {
-            cpus: ticks(&states),
-            states,
+            states: stat::cpus(&text),
             forks: stat::forks(&text),
             running: stat::running(&text),
             memory: parse_memory(&read("/proc/meminfo")),
@@ -97,23 +73,13 @@ impl HostStatistics {
 
     /// What each CPU did since then; one that was not there then is left out.
     pub fn shares_since(&self, before: &HostStatistics) -> Vec<CpuShare> {
-        let then = |cpu| before.cpus.iter().find(|ticks| ticks.cpu == cpu);
-        self.cpus.iter().filter_map(|ticks| Some(ticks.since(then(ticks.cpu)?))).collect()
+        let then = |cpu| before.states.iter().find(|(then, _)| *then == Some(cpu));
+        let share = |(cpu, now): &(Option<u32>, CpuStates)| {
+            let cpu = (*cpu)?;
+            then(cpu).map(|(_, before)| CpuShare::of(cpu, &now.since(before)))
+        };
+        self.states.iter().filter_map(share).collect()
     }
-}
-
-/// Those of single CPUs, in fewer parts.
-fn ticks(states: &[(Option<u32>, CpuStates)]) -> Vec<CpuTicks> {
-    let of_one = |&(cpu, states): &(Option<u32>, CpuStates)| {
-        Some(CpuTicks {
-            cpu: cpu?,
-            user: states.user + states.nice,
-            system: states.system,
-            stolen: states.irq + states.softirq + states.steal,
-            idle: states.idle + states.waiting,
-        })
-    };
-    states.iter().filter_map(of_one).collect()
 }
 
 #[cfg(test)]
@@ -123,18 +89,20 @@ mod tests {
     #[test]
     fn what_a_cpu_did_is_told_in_thousandths() {
         let states = stat::cpus("cpu  9 9 9 9\ncpu0 10 1 20 60 4 1 2 2 0 0\ncpu3 1 2 3 4\nintr 5\n");
-        let first = CpuTicks { cpu: 0, user: 11, system: 20, stolen: 5, idle: 64 };
-        assert_eq!(ticks(&states), [first, CpuTicks { cpu: 3, user: 3, system: 3, stolen: 0, idle: 4 }]);
-        let share = first.since(&CpuTicks::default());
-        assert_eq!(share, CpuShare { cpu: 0, user: 110, system: 200, stolen: 50 });
-        assert_eq!(first.since(&first), CpuShare::default());
+        let statistics = HostStatistics { states, ..HostStatistics::default() };
+        let zero = |(cpu, _): &(Option<u32>, CpuStates)| (*cpu, CpuStates::default());
+        let states = statistics.states.iter().map(zero).collect();
+        let first = CpuShare { cpu: 0, user: 110, system: 200, stolen: 50 };
+        let shares = statistics.shares_since(&HostStatistics { states, ..HostStatistics::default() });
+        assert_eq!(shares, [first, CpuShare { cpu: 3, user: 300, system: 300, stolen: 0 }]);
+        assert_eq!(statistics.shares_since(&statistics)[0], CpuShare::default());
     }
 
     #[test]
     fn this_machine_has_a_cpu_and_memory() {
         let statistics = HostStatistics::read();
-        assert!(!statistics.cpus.is_empty() && statistics.memory.is_some_and(|memory| memory.total > 0));
+        assert!(statistics.states.len() > 1 && statistics.memory.is_some_and(|memory| memory.total > 0));
         assert!(statistics.forks.is_some_and(|forks| forks > 0));
-        assert_eq!(statistics.shares_since(&statistics).len(), statistics.cpus.len());
+        assert_eq!(statistics.shares_since(&statistics).len(), statistics.states.len() - 1);
     }
 }

@@ -211,8 +211,8 @@ pub fn examine() -> Report {
             report.reason.push_str(&hiding(&hidden_pids));
             SourceReport { hidden_pids, ..report }
         })
+        .map(SourceReport::with_own_file)
         .collect();
-    let sources: Vec<SourceReport> = sources.into_iter().map(SourceReport::with_own_file).collect();
     let costs = activity.and_then(|activity| costs_of(&sources, activity));
     let auto = auto_of(&sources, costs.as_ref());
     let accounts = Account::ALL.into_iter().map(|account| report_account(account, kept)).collect();
@@ -466,11 +466,8 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<String, Refusal>) -
         sees,
         misses,
         needs: privilege::needs(kind),
-        hidden_pids: Vec::new(),
-        attempt: None,
-        ledger: None,
-        unbalanced_intervals: None,
         log,
+        ..SourceReport::default()
     }
 }
 

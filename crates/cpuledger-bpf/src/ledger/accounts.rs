@@ -35,7 +35,7 @@ impl Books {
     /// When the kernel refuses the memory.
     pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
         self.network.as_mut().map_or(Ok(()), |network| network.map_up_to(end))?;
-        self.disks.as_mut().map_or(Ok(()), |disks| disks.map_up_to(end))
+        self.disks.as_mut().map_or(Ok(()), |disks| disks.hooks.map_up_to(end))
     }
 
     /// Waits for the hooks that had begun when the CPUs were closed.
@@ -44,7 +44,7 @@ impl Books {
     /// When one of them does not come to its end.
     pub(super) fn close(&self) -> Result<(), Error> {
         self.network.as_ref().map_or(Ok(()), Network::close)?;
-        self.disks.as_ref().map_or(Ok(()), DiskBook::close)
+        self.disks.as_ref().map_or(Ok(()), |disks| disks.hooks.close())
     }
 
     /// Begins to gather the closed interval.
@@ -68,7 +68,7 @@ impl Books {
         }
         if let Some(disks) = disks {
             let told = disks.take_devices(interval)?;
-            if disks.is_whole(interval) {
+            if disks.hooks.is_whole(interval) {
                 booked.know(Account::Disk);
                 if !disks.shows_swap() {
                     booked.known = booked.known.without(FieldSet::of(&[Field::SwapBlocked]));
@@ -90,27 +90,19 @@ impl Books {
         let Books { network, disks, booked, .. } = self;
         let (mut counters, mut has_any) = (booked.nothing(), false);
         let is_own = |owner_ns| place.is_some() && owner_ns == slot.start_time_ns;
-        if let Some(network) = network
-            && let Some(taken) = network.take(number, interval)
-            && network.is_whole(interval)
-        {
-            if is_own(taken.owner_ns) {
+        match network.as_ref().and_then(|network| network.take(number, interval)) {
+            Some(taken) if is_own(taken.owner_ns) => {
                 taken.used.store_into(&mut counters);
                 has_any = true;
-            } else {
-                booked.network.lose(&taken.used);
             }
+            lost => lost.iter().for_each(|lost| booked.network.lose(&lost.used)),
         }
-        if let Some(disks) = disks
-            && let Some(taken) = disks.take(number, interval)
-            && disks.is_whole(interval)
-        {
-            if is_own(taken.owner_ns) {
+        match disks.as_ref().and_then(|disks| disks.take(number, interval)) {
+            Some(taken) if is_own(taken.owner_ns) => {
                 taken.used.store_into(&mut counters);
                 has_any = true;
-            } else {
-                booked.lose(&taken.used.all);
             }
+            lost => lost.iter().for_each(|lost| booked.lose(&lost.used.all)),
         }
         if let Some(place) = place.filter(|_| has_any) {
             booked.of_tasks.push((place, counters));
@@ -122,9 +114,7 @@ impl Books {
         let Books { disks, booked, .. } = self;
         let Some(disks) = disks else { return };
         for number in disks.take_listed(interval) {
-            let Some(taken) = disks.take(number, interval).filter(|_| disks.is_whole(interval)) else {
-                continue;
-            };
+            let Some(taken) = disks.take(number, interval) else { continue };
             let slot = slot(number);
             if slot.tid == 0 || slot.exit_interval != 0 || slot.start_time_ns != taken.owner_ns {
                 booked.lose(&taken.used.all);

@@ -23,7 +23,7 @@ use super::pairs;
 use super::parts::{self, Parts};
 use super::shared::Shared;
 use super::watch::Attached;
-use super::{Ledger, Options};
+use super::{Ledger, Memory, Options};
 
 /// The compiled `bpf/ledger.bpf.c`.
 pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
@@ -142,18 +142,20 @@ impl Ledger {
 
     /// A ledger that is not attached. Its shared records are as the programs expect them; all that is not set here is zero.
     pub(super) fn prepare(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
-        let mut ledger = Ledger::of(shared, options, cpus, online);
+        let interval = u64::from(abi::CPULEDGER_FIRST_INTERVAL);
+        let memory = Memory { options, interval, ..Memory::default() };
+        let mut ledger = Ledger::of(shared, memory, cpus, online);
         ledger.set_shared(cpus);
         ledger
     }
 
-    /// The reader's half of one, which knows no interval yet.
-    pub(super) fn of(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
+    /// The reader's half of one.
+    pub(super) fn of(shared: SharedMaps, memory: Memory, cpus: u32, online: Online) -> Ledger {
         let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index, blame } = shared;
         Ledger {
             attached: Attached::default(),
             parts: Vec::new(),
-            options,
+            memory,
             control,
             cpus: of_cpus,
             slots,
@@ -162,13 +164,9 @@ impl Ledger {
             listed,
             index,
             online,
-            is_watching_cpus: false,
             entry: Entry::default(),
             books: Vec::with_capacity(cpus as usize),
             by_list: Vec::with_capacity(cpus as usize),
-            interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
-            start_ns: 0,
-            published_ns: None,
             is_poisoned: false,
             tasks: Vec::new(),
             newborn: Vec::new(),
@@ -177,8 +175,6 @@ impl Ledger {
             cpu_times: Vec::new(),
             running: HashMap::new(),
             unlisted: HashMap::new(),
-            freed: Vec::new(),
-            reserved: 0,
             off_fault_ns: 0,
             accounts: super::accounts::Books::default(),
             blame,
@@ -187,20 +183,20 @@ impl Ledger {
 
     fn set_shared(&mut self, cpus: u32) {
         let set = |offset, value: u64| self.control.word(0, offset).store(value, Ordering::Relaxed);
-        let free = u64::from(self.options.slots - abi::CPULEDGER_SLOT_FIRST);
+        let free = u64::from(self.memory.options.slots - abi::CPULEDGER_SLOT_FIRST);
         set(offset_of!(abi::cpuledger_control, fresh), u64::from(abi::CPULEDGER_SLOT_FIRST));
         set(offset_of!(abi::cpuledger_control, free_count), free);
         let half = |offset| self.control.half(0, offset);
-        half(offset_of!(abi::cpuledger_control, slots)).store(self.options.slots, Ordering::Relaxed);
+        half(offset_of!(abi::cpuledger_control, slots)).store(self.memory.options.slots, Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, bucket_mask))
-            .store(self.options.buckets() - 1, Ordering::Relaxed);
+            .store(self.memory.options.buckets() - 1, Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, low_slots))
-            .store(self.options.low_slots(), Ordering::Relaxed);
+            .store(self.memory.options.low_slots(), Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, slots_of_leaders))
-            .store(self.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE, Ordering::Relaxed);
+            .store(self.memory.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE, Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, slot_batch))
-            .store(self.options.slot_batch(cpus), Ordering::Relaxed);
-        set(offset_of!(abi::cpuledger_control, interval), self.interval);
+            .store(self.memory.options.slot_batch(cpus), Ordering::Relaxed);
+        set(offset_of!(abi::cpuledger_control, interval), self.memory.interval);
         if let Some(blame) = &self.blame {
             blame.prepare();
         }
@@ -226,7 +222,7 @@ impl Ledger {
         let hook = object.progs_mut().find(|program| program.name() == HOTPLUG_HOOK);
         let link = hook.and_then(|hook| hook.attach().ok());
         let part = link.and_then(|link| parts::part(HOTPLUG_HOOK, link.as_fd()).ok());
-        self.is_watching_cpus = part.is_some();
+        self.memory.is_watching_cpus = part.is_some();
         self.parts.extend(part);
     }
 
@@ -330,11 +326,7 @@ fn attach_hooks(object: &mut Object, options: Options) -> Result<Vec<(&'static s
                 program.name() == name || name == SWITCH_HOOK && is_switch_hook(program.name())
             };
             let program = object.progs_mut().find(|program| is_it(program) && program.autoload());
-            let link = program
-                .expect("the embedded object defines it")
-                .attach()
-                .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))?;
-            parts::part(name, link.as_fd())
+            Ok((name, parts::attach(name, program.expect("the embedded object defines it"))?))
         })
         .collect()
 }

@@ -57,13 +57,13 @@ impl Ledger {
 
     /// The owner of a slot, if it waits since its birth and is not among the tasks of the interval.
     fn newborn_of(&self, number: u32, first_ns: u64) -> Option<Newborn> {
-        if first_ns == 0 || !off::waits_since_birth(&self.offs, number, self.interval, first_ns) {
+        if first_ns == 0 || !off::waits_since_birth(&self.offs, number, self.memory.interval, first_ns) {
             return None;
         }
         let slot = self.slots.copy(number);
         let is_same = self.rests.word(number, FIRST_NS).load(Ordering::Acquire) == first_ns;
-        let has_ended = slot.exit_interval != 0 && slot.exit_interval <= self.interval;
-        let is_listed = slot.mark[(self.interval & 1) as usize] == self.interval;
+        let has_ended = slot.exit_interval != 0 && slot.exit_interval <= self.memory.interval;
+        let is_listed = slot.mark[(self.memory.interval & 1) as usize] == self.memory.interval;
         (is_same && slot.tid != 0 && !has_ended && !is_listed).then_some(Newborn { number, slot })
     }
 }

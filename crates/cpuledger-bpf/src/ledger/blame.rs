@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
 
+use cpuledger_model::make;
+use cpuledger_model::waits::WaitTotals;
+
 use crate::abi;
 use crate::error::Error;
 
@@ -195,23 +198,25 @@ impl Books {
         let counter = |offset| -> u64 {
             (0..self.cpu_ids).map(|cpu| self.cpus.word(cpu, offset).load(Ordering::Relaxed)).sum()
         };
-        let Sums { suffered_ns, tasks_ns, no_slot_ns, idle_ns, quota_ns, .. } = self.sums;
-        let told = |kind: u32, ns| (self.sums.kernel_tells & u64::from(kind) != 0).then_some(ns);
+        let sums = &self.sums;
+        let told = |kind: u32, ns| (sums.kernel_tells & u64::from(kind) != 0).then_some(ns);
         Waits {
-            suffered_ns,
-            tasks_ns,
-            no_slot_ns,
-            idle_ns,
-            quota_ns,
-            interrupts_ns: told(abi::CPULEDGER_TAKEN_INTERRUPTS, self.sums.interrupts_ns),
-            stolen_ns: told(abi::CPULEDGER_TAKEN_STOLEN, self.sums.stolen_ns),
-            strays_suffered_ns: self.sums.strays_suffered_ns,
+            totals: make!(WaitTotals {
+                suffered_ns: Some(sums.suffered_ns),
+                tasks_ns: Some(sums.tasks_ns),
+                no_slot_ns: Some(sums.no_slot_ns),
+                idle_ns: Some(sums.idle_ns),
+                quota_ns: Some(sums.quota_ns),
+                interrupts_ns: told(abi::CPULEDGER_TAKEN_INTERRUPTS, sums.interrupts_ns),
+                stolen_ns: told(abi::CPULEDGER_TAKEN_STOLEN, sums.stolen_ns),
+                unattributed_suffered_ns: Some(sums.strays_suffered_ns),
+            }),
             waited: &self.waited,
             pairs: self.pairs.as_ref().map(PairBooks::pairs),
             pairs_off_ns: self.pairs.as_ref().map_or(0, PairBooks::off_ns),
             unseen: counter(offset_of!(abi::cpuledger_cpu_blame, unseen)),
             amended: counter(offset_of!(abi::cpuledger_cpu_blame, amended)),
-            miscounted_cpus: self.sums.miscounted_cpus,
+            miscounted_cpus: sums.miscounted_cpus,
         }
     }
 
@@ -219,16 +224,8 @@ impl Books {
     pub(super) fn await_quiet(&self, cpu: u32) -> Result<(), Error> {
         let sequence = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu_blame, sequence));
         let first = sequence.load(Ordering::Acquire);
-        let limit = clock::now_ns() + cut::HOOK_LIMIT_NS;
-        while first & 1 == 1 && sequence.load(Ordering::Acquire) == first {
-            if clock::now_ns() > limit {
-                return Err(Error::Poisoned {
-                    what: format!("a wake-up on CPU {cpu} did not come to its end"),
-                });
-            }
-            clock::yield_now();
-        }
-        Ok(())
+        let is_over = || first & 1 == 0 || sequence.load(Ordering::Acquire) != first;
+        cut::wait_until(is_over, || format!("a wake-up on CPU {cpu}"))
     }
 
     /// What `read` finds in the record of a CPU while no hook writes it.

@@ -94,7 +94,7 @@ pub(super) const MARGIN_NS: u64 = 20_000;
 /// Maximum number of attempts to publish a cut, when this thread is delayed each time; the lead doubles with each.
 const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
-pub(super) const HOOK_LIMIT_NS: u64 = 5_000_000_000;
+const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
@@ -293,17 +293,7 @@ fn wait_until_booked(
     is_booked: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
     let booked = cpus.word(cpu, BOOKED);
-    if is_booked(booked.load(Ordering::Acquire)) {
-        return Ok(());
-    }
-    let limit = clock::now_ns() + HOOK_LIMIT_NS;
-    while !is_booked(booked.load(Ordering::Acquire)) {
-        if clock::now_ns() > limit {
-            return Err(Error::Poisoned { what: format!("a switch on CPU {cpu} did not come to its end") });
-        }
-        clock::yield_now();
-    }
-    Ok(())
+    wait_until(|| is_booked(booked.load(Ordering::Acquire)), || format!("a switch on CPU {cpu}"))
 }
 
 /// Waits for the hooks of an account that had begun on a CPU when it was closed: `entered` and `left` count those that have begun, and ended. One that
@@ -313,15 +303,21 @@ fn wait_until_booked(
 /// When one does not come to its end.
 pub(super) fn wait_for_hooks(of: &str, cpu: u32, [entered, left]: [&AtomicU64; 2]) -> Result<(), Error> {
     let entered = entered.load(Ordering::SeqCst);
-    if left.load(Ordering::SeqCst) >= entered {
+    wait_until(|| left.load(Ordering::SeqCst) >= entered, || format!("a hook of {of} on CPU {cpu}"))
+}
+
+/// Waits until what a hook does has come to its end.
+///
+/// # Errors
+/// When it does not.
+pub(super) fn wait_until(is_over: impl Fn() -> bool, what: impl Fn() -> String) -> Result<(), Error> {
+    if is_over() {
         return Ok(());
     }
     let limit = clock::now_ns() + HOOK_LIMIT_NS;
-    while left.load(Ordering::SeqCst) < entered {
+    while !is_over() {
         if clock::now_ns() > limit {
-            return Err(Error::Poisoned {
-                what: format!("a hook of {of} on CPU {cpu} did not come to its end"),
-            });
+            return Err(Error::Poisoned { what: format!("{} did not come to its end", what()) });
         }
         clock::yield_now();
     }

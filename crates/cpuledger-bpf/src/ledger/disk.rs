@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::mem::offset_of;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::pod_read_unaligned;
@@ -17,9 +17,8 @@ use crate::error::Error;
 use crate::object;
 
 use super::booked::Taken;
-use super::cut;
-use super::parts::{self, Needs, Parts};
-use super::shared::{Shared, take_word};
+use super::parts::{self, Hooked, Needs, Parts};
+use super::shared::{Shared, of_parity, take_word};
 
 /// The compiled `bpf/disk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/disk.bpf.o"));
@@ -42,9 +41,8 @@ impl TaskDisks {
 const HOOKS: [&str; 4] = ["on_io_done", "on_complete", "on_issue", "on_io_start"];
 
 const CONTROL: &str = ".data.disk";
-const USE_BYTES: usize = size_of::<abi::cpuledger_disk_use>();
 const DISK_BYTES: usize = size_of::<abi::cpuledger_disk>();
-const USES_BYTES: usize = USE_BYTES * abi::CPULEDGER_DISK_KINDS as usize;
+const USES_BYTES: usize = size_of::<abi::cpuledger_disk_use>() * abi::CPULEDGER_DISK_KINDS as usize;
 const _: () = assert!(
     abi::CPULEDGER_DISK_BUCKETS as usize == BUCKETS && 1 << (abi::CPULEDGER_DISK_FIRST_SHIFT + 1) == 2048
 );
@@ -60,21 +58,16 @@ pub fn tell_devices_apart(most: u32) {
 
 /// The attached hooks. They go with it.
 pub(super) struct DiskBook {
-    slots: Shared<abi::cpuledger_slot_disk>,
+    pub(super) hooks: Hooked<abi::cpuledger_slot_disk, abi::cpuledger_cpu_disk>,
     listed: Shared<u64>,
-    cpus: Shared<abi::cpuledger_cpu_disk>,
     control: Shared<abi::cpuledger_disk_control>,
     /// The records of devices, by [`abi::cpuledger_disk_key`].
     devices: MapHandle,
-    counts: (u32, u32),
-    /// The first interval that they have seen all of.
-    since: u64,
-    _hooks: Vec<OwnedFd>,
 }
 
 impl fmt::Debug for DiskBook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("DiskBook").field("since", &self.since).finish_non_exhaustive()
+        self.hooks.fmt(formatter)
     }
 }
 
@@ -86,66 +79,40 @@ impl DiskBook {
     ///
     /// # Errors
     /// On kernels before 6.5, which do not tell what begins; and as [`super::Ledger::attach`].
-    pub(super) fn attach(ledger: &Parts, (slots, cpus): (u32, u32), since: u64) -> Result<DiskBook, Error> {
+    pub(super) fn attach(ledger: &Parts, counts: (u32, u32), since: u64) -> Result<DiskBook, Error> {
+        let maps = ["slot_disks", "cpu_disks"];
         let sizes = [
-            ("slot_disks", slots),
-            ("disk_listed", 2 * slots),
-            ("cpu_disks", cpus),
+            (maps[0], counts.0),
+            (maps[1], counts.1),
+            ("disk_listed", 2 * counts.0),
             ("disks", MOST_DEVICES.load(Ordering::Relaxed)),
         ];
         let object = parts::load_beside(ledger, &NEEDS, ("cpuledger_disk", OBJECT), &sizes)?;
         let map = |name| object::map(&object, name);
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to share the records of disks", &error);
         Ok(DiskBook {
-            slots: Shared::unmapped(&map("slot_disks").as_fd(), slots)?,
-            listed: Shared::new(&map("disk_listed").as_fd(), 2 * slots)?,
-            cpus: Shared::new(&map("cpu_disks").as_fd(), cpus)?,
+            listed: Shared::new(&map("disk_listed").as_fd(), 2 * counts.0)?,
             control: Shared::new(&map(CONTROL).as_fd(), 1)?,
             devices: MapHandle::try_from(&map("disks")).map_err(refused)?,
-            counts: (slots, cpus),
-            since,
-            _hooks: parts::attach_all(&object, &HOOKS)?,
-        })
-    }
-
-    /// Whether all of an interval is in it.
-    pub(super) fn is_whole(&self, interval: u64) -> bool {
-        interval >= self.since
-    }
-
-    /// As the ledger does with its own slots.
-    ///
-    /// # Errors
-    /// When the kernel refuses the memory.
-    pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
-        self.slots.map_up_to(end)
-    }
-
-    /// Waits for the hooks that have begun.
-    ///
-    /// # Errors
-    /// When one does not come to its end.
-    pub(super) fn close(&self) -> Result<(), Error> {
-        let words = [offset_of!(abi::cpuledger_cpu_disk, entered), offset_of!(abi::cpuledger_cpu_disk, left)];
-        (0..self.counts.1).try_for_each(|cpu| {
-            cut::wait_for_hooks("disks", cpu, words.map(|word| self.cpus.word(cpu, word)))
+            hooks: Hooked::attach("disks", &object, &HOOKS, maps, counts, since)?,
         })
     }
 
     /// Reads what was booked to a slot in an interval that lists it, and zeroes it. `None`: nothing.
     pub(super) fn take(&self, number: u32, interval: u64) -> Option<Taken<TaskDisks>> {
-        let parity = (interval & 1) as usize;
-        let word = |offset| self.slots.word(number, offset + 8 * parity).load(Ordering::Relaxed);
-        if word(offset_of!(abi::cpuledger_slot_disk, mark)) != interval {
+        let slots = &self.hooks.slots;
+        let word = |offset| slots.word(number, of_parity(offset, interval));
+        let load = |offset| word(offset).load(Ordering::Relaxed);
+        if load(offset_of!(abi::cpuledger_slot_disk, mark)) != interval {
             return None;
         }
-        let offset = offset_of!(abi::cpuledger_slot_disk, used) + USES_BYTES * parity;
-        let all = take(&self.slots, number, offset);
-        let swap = offset_of!(abi::cpuledger_slot_disk, swap_blocked_ns) + 8 * parity;
-        let swap_blocked_ns = Some(take_word(self.slots.word(number, swap))).filter(|_| self.shows_swap());
-        let owner_ns = word(offset_of!(abi::cpuledger_slot_disk, owner));
-        let used = TaskDisks { all, swap_blocked_ns };
-        (all != DiskUse::default()).then_some(Taken { used, owner_ns })
+        let offset = offset_of!(abi::cpuledger_slot_disk, used) + USES_BYTES * (interval & 1) as usize;
+        let all = uses(&slots.take(number, offset));
+        let swap_blocked_ns = take_word(word(offset_of!(abi::cpuledger_slot_disk, swap_blocked_ns)));
+        let swap_blocked_ns = Some(swap_blocked_ns).filter(|_| self.shows_swap());
+        let owner_ns = load(offset_of!(abi::cpuledger_slot_disk, owner));
+        let is_told = all != DiskUse::default() && self.hooks.is_whole(interval);
+        is_told.then_some(Taken { used: TaskDisks { all, swap_blocked_ns }, owner_ns })
     }
 
     /// Whether the kernel says which requests are for swap, as far as there were any.
@@ -158,8 +125,9 @@ impl DiskBook {
     pub(super) fn take_listed(&self, interval: u64) -> Vec<u32> {
         let parity = (interval & 1) as usize;
         let count = self.control.word(0, offset_of!(abi::cpuledger_disk_control, listed) + 8 * parity);
-        let count = count.swap(0, Ordering::Relaxed).min(self.counts.0.into()) as u32;
-        let first = parity as u32 * self.counts.0;
+        let most = self.hooks.counts.0;
+        let count = count.swap(0, Ordering::Relaxed).min(most.into()) as u32;
+        let first = parity as u32 * most;
         (first..first + count)
             .map(|place| self.listed.word(place, 0).load(Ordering::Relaxed) as u32)
             .collect()
@@ -172,9 +140,12 @@ impl DiskBook {
     pub(super) fn take_devices(&self, interval: u64) -> Result<Disks, Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to read the records of disks", &error);
         let parity = (interval & 1) as usize;
-        let forgotten =
-            take(&self.control, 0, offset_of!(abi::cpuledger_disk_control, folded) + USES_BYTES * parity);
-        let mut devices: Vec<Disk> = self.take_others(parity).into_iter().collect();
+        let folded = offset_of!(abi::cpuledger_disk_control, folded) + USES_BYTES * parity;
+        let forgotten = uses(&self.control.take(0, folded));
+        // Devices for which there was no room.
+        let others = offset_of!(abi::cpuledger_disk_control, others) + DISK_BYTES * parity;
+        let others = disk(None, &self.control.take(0, others));
+        let mut devices = Vec::from_iter(Some(others).filter(|others| others.all != DiskUse::default()));
         // A key that is deleted ends the walk over the others.
         for bytes in self.devices.keys().collect::<Vec<_>>() {
             let key: abi::cpuledger_disk_key = pod_read_unaligned(&bytes);
@@ -188,15 +159,6 @@ impl DiskBook {
             self.devices.delete(&bytes).map_err(refused)?;
         }
         Ok(Disks::of(devices, forgotten))
-    }
-
-    /// Takes the record of the devices for which there was no room; `None`: there was room for all.
-    fn take_others(&self, parity: usize) -> Option<Disk> {
-        let offset = offset_of!(abi::cpuledger_disk_control, others) + DISK_BYTES * parity;
-        let words = (offset..offset + DISK_BYTES).step_by(size_of::<u64>());
-        let words: Vec<u64> = words.map(|at| take_word(self.control.word(0, at))).collect();
-        let others = disk(None, &pod_read_unaligned(bytemuck::cast_slice(&words)));
-        (others.all != DiskUse::default()).then_some(others)
     }
 }
 
@@ -218,25 +180,4 @@ fn uses(of: &[abi::cpuledger_disk_use; abi::CPULEDGER_DISK_KINDS as usize]) -> D
     let [reads, writes, discards] =
         of.map(|of| make!(Requests { count: of.requests, bytes: of.bytes, ns: of.ns }));
     make!(DiskUse { reads, writes, discards, blocked_ns })
-}
-
-/// Reads and zeroes the accumulators at `offset` of a record.
-fn take<R: bytemuck::AnyBitPattern>(records: &Shared<R>, index: u32, offset: usize) -> DiskUse {
-    let mut blocked_ns = 0;
-    let mut requests = |kind: u32| {
-        let place = offset + USE_BYTES * kind as usize;
-        let word = |of_use| take_word(records.word(index, place + of_use));
-        blocked_ns += word(offset_of!(abi::cpuledger_disk_use, blocked_ns));
-        make!(Requests {
-            count: word(offset_of!(abi::cpuledger_disk_use, requests)),
-            bytes: word(offset_of!(abi::cpuledger_disk_use, bytes)),
-            ns: word(offset_of!(abi::cpuledger_disk_use, ns)),
-        })
-    };
-    make!(DiskUse {
-        reads: requests(abi::CPULEDGER_DISK_READ),
-        writes: requests(abi::CPULEDGER_DISK_WRITE),
-        discards: requests(abi::CPULEDGER_DISK_DISCARD),
-        blocked_ns,
-    })
 }

@@ -6,7 +6,7 @@ use crate::error::Error;
 
 use super::Ledger;
 use super::disk::{self, DiskBook};
-use super::network::{self, Network};
+use super::network;
 use super::wire::{self, Wire};
 
 impl Ledger {
@@ -17,7 +17,7 @@ impl Ledger {
     pub fn keep(&mut self, wanted: Accounts) {
         let fixed = Accounts::of(&[Account::Blame, Account::Pairs]);
         let wanted = wanted.without(fixed).union(self.kept().intersection(fixed));
-        self.options.accounts = wanted;
+        self.memory.options.accounts = wanted;
         self.accounts.refused = self.accounts.refused.intersection(wanted);
         if !wanted.contains(Account::Network) {
             (self.accounts.network, self.accounts.wire) = (None, None);
@@ -40,7 +40,7 @@ impl Ledger {
         let network = network.into_iter().chain(self.accounts.disks.as_ref().map(|_| Account::Disk));
         let kept =
             network.chain(self.blame.as_ref().map(|_| Account::Blame)).fold(Accounts::NONE, Accounts::with);
-        if self.options.has_pairs() { kept.with(Account::Pairs) } else { kept }
+        if self.memory.options.has_pairs() { kept.with(Account::Pairs) } else { kept }
     }
 
     /// Which accounts it was to keep since the last call and cannot, and why.
@@ -49,7 +49,7 @@ impl Ledger {
     }
 
     fn attach_account(&mut self, account: Account) -> Result<(), Error> {
-        let (sizes, since) = ((self.options.slots, self.books.len() as u32), self.interval + 1);
+        let (sizes, since) = ((self.memory.options.slots, self.books.len() as u32), self.memory.interval + 1);
         match account {
             Account::Network => return self.attach_network(sizes, since),
             Account::Disk => self.accounts.disks = Some(DiskBook::attach(&self.parts, sizes, since)?),
@@ -62,7 +62,7 @@ impl Ledger {
 
     /// What tasks send, and what cgroups do on the wire. One of both is an account, and why the other one is not there is said.
     fn attach_network(&mut self, sizes: (u32, u32), since: u64) -> Result<(), Error> {
-        let of_tasks = Network::attach(&self.parts, sizes, since);
+        let of_tasks = network::attach(&self.parts, sizes, since);
         let of_cgroups = Wire::attach(sizes.1, since);
         let accounts = &mut self.accounts;
         let refused = match (of_tasks, of_cgroups) {

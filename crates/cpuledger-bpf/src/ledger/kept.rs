@@ -6,8 +6,6 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use serde::{Deserialize, Serialize};
-
 use crate::abi;
 use crate::cpus;
 use crate::error::Error;
@@ -16,26 +14,7 @@ use super::attach::{HOTPLUG_HOOK, OBJECT, SharedMaps, hooks, maps};
 use super::cut::Book;
 use super::online::Online;
 use super::parts::{find, unattachable};
-use super::{Ledger, Options};
-
-/// What a reader remembers between two cuts, besides the shared records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
-    options: Options,
-    is_watching_cpus: bool,
-    interval: u64,
-    start_ns: u64,
-    /// When the running interval ends, if that was chosen already.
-    published_ns: Option<u64>,
-    /// By CPU number: the word that the reader wrote last.
-    written: Vec<u64>,
-    /// Slots of the dead that do not fill a batch.
-    freed: Vec<u32>,
-    reserved: u64,
-    /// Slots of tasks that waited for a CPU at the last cut, where that is kept.
-    #[serde(default)]
-    waiters: Vec<u32>,
-}
+use super::{Ledger, Memory, Options};
 
 /// A number that tells programs and layouts apart: a ledger goes on only with a reader for which it is the same. A program that was built by
 /// other tools may have another number, although it is made of the same source.
@@ -54,15 +33,9 @@ impl Ledger {
     /// What another reader needs to go on. `None`: this one could not close an interval.
     pub fn memory(&self) -> Option<Memory> {
         (!self.is_poisoned).then(|| Memory {
-            options: self.options,
-            is_watching_cpus: self.is_watching_cpus,
-            interval: self.interval,
-            start_ns: self.start_ns,
-            published_ns: self.published_ns,
             written: self.books.iter().map(|book| book.written()).collect(),
-            freed: self.freed.clone(),
-            reserved: self.reserved,
             waiters: self.blame.as_ref().map_or_else(Vec::new, |blame| blame.waiters().to_vec()),
+            ..self.memory.clone()
         })
     }
 
@@ -70,33 +43,29 @@ impl Ledger {
     ///
     /// # Errors
     /// When a part is missing, when what it remembers is not what the shared records say, or the kernel refuses to map them.
-    pub fn adopt(memory: Memory, mut part: impl FnMut(&str) -> Option<OwnedFd>) -> Result<Ledger, Error> {
-        let Memory { options, is_watching_cpus, interval, start_ns, published_ns, written, .. } = memory;
-        let Memory { freed, reserved, waiters, .. } = memory;
+    pub fn adopt(mut memory: Memory, mut part: impl FnMut(&str) -> Option<OwnedFd>) -> Result<Ledger, Error> {
+        let (written, waiters) = (std::mem::take(&mut memory.written), std::mem::take(&mut memory.waiters));
+        let (options, start_ns) = (memory.options, memory.start_ns);
         let cpus = cpus::cpu_ids()?;
         if !Options::possible_slots().contains(&options.slots) || written.len() != cpus as usize {
             return Err(unattachable("it was made for another machine"));
         }
-        let names = maps(options).chain(hooks(options)).chain(is_watching_cpus.then_some(HOTPLUG_HOOK));
+        let hotplug = memory.is_watching_cpus.then_some(HOTPLUG_HOOK);
+        let names = maps(options).chain(hooks(options)).chain(hotplug);
         let parts: Vec<_> = names.filter_map(|name| Some((name, part(name)?))).collect();
-        hooks(options).try_for_each(|name| find(&parts, name).map(drop))?;
-        if is_watching_cpus {
-            find(&parts, HOTPLUG_HOOK)?;
-        }
-        let mut ledger = Ledger::of(SharedMaps::of(&parts, options, cpus)?, options, cpus, Online::open());
+        hooks(options).chain(hotplug).try_for_each(|name| find(&parts, name).map(drop))?;
+        let mut ledger = Ledger::of(SharedMaps::of(&parts, options, cpus)?, memory, cpus, Online::open());
+        let Memory { interval, freed, .. } = &ledger.memory;
         let running = ledger.control.word(0, offset_of!(abi::cpuledger_control, interval));
         let slots = ledger.control.half(0, offset_of!(abi::cpuledger_control, slots));
         let found = (running.load(Ordering::Acquire), slots.load(Ordering::Relaxed));
-        if found != (interval, options.slots)
+        if found != (*interval, options.slots)
             || freed.iter().chain(&waiters).any(|slot| *slot >= options.slots)
         {
             return Err(unattachable("another process has read it since"));
         }
         ledger.parts = parts;
-        ledger.is_watching_cpus = is_watching_cpus;
         ledger.books.extend(written.into_iter().map(Book::resume));
-        (ledger.interval, ledger.start_ns, ledger.published_ns) = (interval, start_ns, published_ns);
-        (ledger.freed, ledger.reserved) = (freed, reserved);
         if let Some(blame) = &mut ledger.blame {
             blame.resume(waiters);
         }

@@ -28,7 +28,7 @@ use super::online::Online;
 use super::pairs::{self, PairBooks};
 use super::shared::Shared;
 use super::turns::{self, Turns};
-use super::{Ledger, Options};
+use super::{Ledger, Memory, Options};
 use mutations::{MUTATIONS, Mutation};
 use truth::{Noted, Truth};
 use waits::Waits;
@@ -181,7 +181,7 @@ impl Reader {
                 3..6 => self.random.below(1_000_000),
                 _ => self.random.below(self.longest_ns),
             };
-            let parity = self.ledger.interval & 1;
+            let parity = self.ledger.memory.interval & 1;
             let cut_ns = self.ledger.start_ns() + length_ns;
             let is_short = self.ledger.lost().is_short_of_slots();
             let mut if_unfolded = None;
@@ -246,7 +246,7 @@ impl Reader {
     /// What has to hold after an interval of that parity.
     fn look(&self, parity: u64) -> Option<String> {
         let at = 8 * parity as usize;
-        for slot in abi::CPULEDGER_SLOT_FIRST..self.ledger.options.slots {
+        for slot in abi::CPULEDGER_SLOT_FIRST..self.ledger.memory.options.slots {
             let wall = self.ledger.slots.word(slot, offset_of!(abi::cpuledger_slot, wall_ns) + at);
             let of_rest = |offset: usize| self.ledger.rests.word(slot, offset + at).load(Ordering::Relaxed);
             let left_ns = wall.load(Ordering::Relaxed)
@@ -265,7 +265,7 @@ impl Reader {
 
     /// A slot that is in two places for free ones, or that there is not.
     fn free_twice(&self) -> Option<u32> {
-        let Ledger { control, cpus, slots, books, freed, options, .. } = &self.ledger;
+        let Ledger { control, cpus, slots, books, memory: Memory { freed, options, .. }, .. } = &self.ledger;
         let run = abi::CPULEDGER_FREE_RUN;
         let mut seen = HashSet::new();
         let mut is_new =
@@ -375,7 +375,7 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     };
     let mut ledger = Ledger::prepare(shared, options, plan.cpus, Online::unknown());
     // They stay as they are prepared: nothing asks the kernel's list.
-    ledger.is_watching_cpus = true;
+    ledger.memory.is_watching_cpus = true;
     let calls = machine.calls;
     let has_one_clock = plan.skew_ns == 0;
     let mut reader = Reader {

@@ -58,9 +58,9 @@ pub use booked::{Booked, Rested};
 pub use disk::tell_devices_apart;
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
 pub use keep::{lacks, lacks_of_network};
-pub use kept::{Memory, layout};
-pub use off::{Off, OffTime};
-pub use options::Options;
+pub use kept::layout;
+pub use off::{Off, OffTimes};
+pub use options::{Memory, Options};
 pub use owned::ledgers_of;
 pub use waits::{Blame, Waited, Waits};
 pub use watch::{Moment, Seen, Watch};
@@ -75,7 +75,7 @@ pub struct Ledger {
     attached: Attached,
     /// Its maps and links, by name; none in a test, where the hooks run in user space.
     parts: Vec<(&'static str, OwnedFd)>,
-    options: Options,
+    memory: Memory,
     control: Shared<abi::cpuledger_control>,
     cpus: Shared<abi::cpuledger_cpu>,
     slots: Shared<abi::cpuledger_slot>,
@@ -84,18 +84,12 @@ pub struct Ledger {
     listed: Shared<u64>,
     index: Shared<abi::cpuledger_bucket>,
     online: Online,
-    /// Whether a hook tells when a CPU goes offline.
-    is_watching_cpus: bool,
     /// What brings CPUs into the books without a switch.
     entry: Entry,
     /// By CPU number, up to the highest that is possible.
     books: Vec<Book>,
     /// What the kernel's list says, likewise; empty where the hook tells.
     by_list: Vec<ByList>,
-    interval: u64,
-    start_ns: u64,
-    /// The cut that ends the running interval, once it is chosen.
-    published_ns: Option<u64>,
     /// A close that failed half-way leaves books that cannot be corrected.
     is_poisoned: bool,
     tasks: Vec<TaskTime>,
@@ -108,9 +102,6 @@ pub struct Ledger {
     running: HashMap<u32, u64>,
     /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise; 0: one that itself was lost sight of.
     unlisted: HashMap<u32, u64>,
-    freed: Vec<u32>,
-    /// Places that were reserved on the lists of all closed intervals.
-    reserved: u64,
     /// As in [`Interval`].
     off_fault_ns: u64,
     accounts: accounts::Books,
@@ -145,12 +136,12 @@ const FETCHED_AT_ONCE: usize = 16;
 impl Ledger {
     /// The size it was attached with.
     pub fn options(&self) -> Options {
-        self.options
+        self.memory.options
     }
 
     /// Kernel memory it locks, in bytes.
     pub fn locked_bytes(&self) -> u64 {
-        self.options.locked_bytes(self.books.len() as u32)
+        self.memory.options.locked_bytes(self.books.len() as u32)
     }
 
     /// What tells from another thread which processes have run. It ends with this ledger.
@@ -158,13 +149,13 @@ impl Ledger {
     /// # Errors
     /// When the kernel refuses to map the shared records once more.
     pub fn watch(&self) -> Result<Watch, Error> {
-        let sizes = [self.options.slots, self.books.len() as u32];
-        Watch::of(&self.parts, &self.attached, sizes, self.options.off)
+        let sizes = [self.memory.options.slots, self.books.len() as u32];
+        Watch::of(&self.parts, &self.attached, sizes, self.memory.options.off)
     }
 
     /// When the running interval began, CLOCK_MONOTONIC.
     pub fn start_ns(&self) -> u64 {
-        self.start_ns
+        self.memory.start_ns
     }
 
     /// What was lost since it was attached.
@@ -187,11 +178,11 @@ impl Ledger {
     /// How often the lines that all CPUs share were written, up to the last cut.
     pub fn shared_writes(&self) -> SharedWrites {
         let word = |offset| self.control.word(0, offset).load(Ordering::Relaxed);
-        let batch = u64::from(self.options.slot_batch(self.books.len() as u32));
+        let batch = u64::from(self.memory.options.slot_batch(self.books.len() as u32));
         let fresh = word(offset_of!(abi::cpuledger_control, fresh)) - u64::from(abi::CPULEDGER_SLOT_FIRST);
         SharedWrites {
             slots: (word(offset_of!(abi::cpuledger_control, free_head)) >> 32) + fresh.div_ceil(batch),
-            places: self.reserved / u64::from(abi::CPULEDGER_LIST_BATCH),
+            places: self.memory.reserved / u64::from(abi::CPULEDGER_LIST_BATCH),
         }
     }
 
@@ -201,11 +192,11 @@ impl Ledger {
     /// # Errors
     /// When this thread does not get to run without being held up.
     pub fn publish(&mut self, cut_ns: u64) -> Result<u64, Error> {
-        if let Some(published_ns) = self.published_ns {
+        if let Some(published_ns) = self.memory.published_ns {
             return Ok(published_ns);
         }
-        let published_ns = cut::publish(&self.control, self.interval, cut_ns)?;
-        self.published_ns = Some(published_ns);
+        let published_ns = cut::publish(&self.control, self.memory.interval, cut_ns)?;
+        self.memory.published_ns = Some(published_ns);
         Ok(published_ns)
     }
 
@@ -238,12 +229,12 @@ impl Ledger {
         if std::mem::replace(&mut self.is_poisoned, true) {
             return Err(Error::Poisoned { what: "it could not close the one before".to_owned() });
         }
-        self.published_ns = None;
+        self.memory.published_ns = None;
         clock::sleep_until(cut_ns);
         self.map_slots()?;
         self.close_cpus(cut_ns)?;
         self.accounts.close()?;
-        self.accounts.begin(self.interval)?;
+        self.accounts.begin(self.memory.interval)?;
         if self.blame.is_some() {
             self.accounts.booked.know(Account::Blame);
         }
@@ -256,7 +247,7 @@ impl Ledger {
         self.gather_blame();
         self.gather_births(cut_ns);
         self.gather_waiting(list_waiting(), cut_ns);
-        let (number, start_ns) = (self.interval, self.start_ns);
+        let (number, start_ns) = (self.memory.interval, self.memory.start_ns);
         let free_slots = self.free_slots();
         self.open_next(cut_ns);
         self.is_poisoned = false;
@@ -290,7 +281,7 @@ impl Ledger {
     /// When the kernel refuses the memory: then this ledger is poisoned, and one that is attached anew has less to map.
     fn map_slots(&mut self) -> Result<(), Error> {
         let fresh = self.control.word(0, offset_of!(abi::cpuledger_control, fresh)).load(Ordering::Acquire);
-        let end = fresh.min(u64::from(self.options.slots)) as u32;
+        let end = fresh.min(u64::from(self.memory.options.slots)) as u32;
         let mapped = self
             .slots
             .map_up_to(end)
@@ -306,7 +297,7 @@ impl Ledger {
         self.list_cpus();
         self.cpu_times.clear();
         self.running.clear();
-        let (interval, length_ns) = (self.interval, cut_ns.saturating_sub(self.start_ns));
+        let (interval, length_ns) = (self.memory.interval, cut_ns.saturating_sub(self.memory.start_ns));
         for (cpu, book) in (0..).zip(&mut self.books) {
             let closed = book.close(&self.cpus, cpu, cut_ns, self.by_list.get(cpu as usize).copied())?;
             if !closed.is_uncovered {
@@ -365,7 +356,7 @@ impl Ledger {
     /// before the hook was attached.
     fn list_cpus(&mut self) {
         self.by_list.clear();
-        if self.is_watching_cpus && self.interval > u64::from(abi::CPULEDGER_FIRST_INTERVAL) {
+        if self.memory.is_watching_cpus && self.memory.interval > u64::from(abi::CPULEDGER_FIRST_INTERVAL) {
             return;
         }
         // In this order: what a hook has changed since the list was read stays.
@@ -380,9 +371,9 @@ impl Ledger {
     fn gather_tasks(&mut self, cut_ns: u64) -> u64 {
         empty(&mut self.tasks);
         self.off_fault_ns = 0;
-        let parity = (self.interval & 1) as u32;
-        let count = self.places_taken(self.interval);
-        self.reserved += u64::from(count);
+        let parity = (self.memory.interval & 1) as u32;
+        let count = self.places_taken(self.memory.interval);
+        self.memory.reserved += u64::from(count);
         let mut stray_ns = 0;
         for first in (0..count).step_by(FETCHED_AT_ONCE) {
             let mut numbers = [abi::CPULEDGER_SLOT_IDLE; FETCHED_AT_ONCE];
@@ -410,7 +401,7 @@ impl Ledger {
             stray_ns += self.gather_task(number, None, cut_ns);
         }
         let slots = &self.slots;
-        self.accounts.take_rest(self.interval, |number| slots.copy(number));
+        self.accounts.take_rest(self.memory.interval, |number| slots.copy(number));
         self.free();
         stray_ns
     }
@@ -424,7 +415,7 @@ impl Ledger {
     /// Likewise of a list whose counters are at this place of the control record.
     fn places_of(&self, counters: usize, interval: u64) -> u32 {
         let count = self.control.word(0, of_parity(counters, interval)).load(Ordering::Acquire);
-        count.min(u64::from(self.options.places(self.books.len() as u32))) as u32
+        count.min(u64::from(self.memory.options.places(self.books.len() as u32))) as u32
     }
 
     /// Brings slots into the cache, all at once: what is read and zeroed by one atomic operation after another would wait for each line.
@@ -432,7 +423,7 @@ impl Ledger {
         let mut sum = 0;
         for number in numbers {
             sum ^= self.slots.fetch(number) ^ self.rests.fetch(number);
-            if self.options.off {
+            if self.memory.options.off {
                 sum ^= self.offs.fetch(number);
             }
         }
@@ -441,20 +432,20 @@ impl Ledger {
 
     /// `running_ns` is what the reader has closed of it; None: it was not on a CPU at the cut.
     fn gather_task(&mut self, number: u32, running_ns: Option<u64>, cut_ns: u64) -> u64 {
-        let own = |offset| self.slots.word(number, of_parity(offset, self.interval));
-        let folded = |offset| self.rests.word(number, of_parity(offset, self.interval));
+        let own = |offset| self.slots.word(number, of_parity(offset, self.memory.interval));
+        let folded = |offset| self.rests.word(number, of_parity(offset, self.memory.interval));
         let wall_ns = running_ns.unwrap_or(0) + take_word(own(offset_of!(abi::cpuledger_slot, wall_ns)));
         let folded_threads_ns = self.unlisted.remove(&number).unwrap_or(0)
             + take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
         let folded_children_ns = take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
         let slot = self.slots.copy(number);
-        let is_last = slot.exit_interval == self.interval;
+        let is_last = slot.exit_interval == self.memory.interval;
         if is_last {
             // Before the slot is free: a hook that finds it in the index would take it for what it was.
             if u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0 {
                 self.index_remove(slot.pid, number);
             }
-            self.freed.push(number);
+            self.memory.freed.push(number);
         }
         let is_running = running_ns.is_some();
         let end_ns = if is_last { slot.end_ns_or_batch } else { cut_ns };
@@ -487,7 +478,7 @@ impl Ledger {
         let has_waited = blame.is_some_and(|blame| blame.is_some());
         let is_told = slot.tid != 0 && (time.total_ns() > 0 || is_last || has_waited || is_lost());
         let place = is_told.then_some(self.tasks.len());
-        self.accounts.take(number, &slot, self.interval, place);
+        self.accounts.take(number, &slot, self.memory.interval, place);
         self.accounts.booked.blame(place, blame);
         if is_told {
             self.tasks.push(time);
@@ -507,9 +498,9 @@ impl Ledger {
         let word = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
         let first_ns = Some(word.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)?;
         let alive = Alive {
-            interval: self.interval,
+            interval: self.memory.interval,
             first_ns,
-            begin_ns: first_ns.max(self.start_ns),
+            begin_ns: first_ns.max(self.memory.start_ns),
             end_ns,
             on_ns,
             is_on_at_end: is_last || is_running,
@@ -539,15 +530,15 @@ impl Ledger {
     fn entries_of(&self, tid: i32) -> impl Iterator<Item = &AtomicU64> {
         let tid = tid.cast_unsigned();
         let keys = [tid, tid.wrapping_mul(abi::CPULEDGER_BUCKET_HASH) >> abi::CPULEDGER_BUCKET_HASH_SHIFT];
-        let buckets = keys.map(|key| key & (self.options.buckets() - 1)).into_iter();
+        let buckets = keys.map(|key| key & (self.memory.options.buckets() - 1)).into_iter();
         let places = 0..abi::CPULEDGER_BUCKET_ENTRIES as usize;
         buckets.flat_map(move |bucket| places.clone().map(move |place| self.index.word(bucket, 8 * place)))
     }
 
     /// Gives the slots of the dead back in whole batches, all with one exchange. What is left waits for the next interval.
     fn free(&mut self) {
-        let batch = self.options.slot_batch(self.books.len() as u32) as usize;
-        let batches = self.freed.chunks_exact(batch);
+        let batch = self.memory.options.slot_batch(self.books.len() as u32) as usize;
+        let batches = self.memory.freed.chunks_exact(batch);
         let kept = batches.remainder().len();
         let Some(&[first, ..]) = batches.clone().next() else { return };
         let (half, word) = (
@@ -576,13 +567,13 @@ impl Ledger {
             }
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
-        let freed = (self.freed.len() - kept) as u64;
+        let freed = (self.memory.freed.len() - kept) as u64;
         let free = count.fetch_add(freed, Ordering::Relaxed).wrapping_add(freed).cast_signed();
-        if free >= i64::from(self.options.low_slots()) {
+        if free >= i64::from(self.memory.options.low_slots()) {
             self.control.half(0, offset_of!(abi::cpuledger_control, is_low)).store(0, Ordering::Relaxed);
         }
-        self.freed.drain(..self.freed.len() - kept);
-        self.freed.shrink_to(LEAST_KEPT);
+        self.memory.freed.drain(..self.memory.freed.len() - kept);
+        self.memory.freed.shrink_to(LEAST_KEPT);
     }
 
     fn free_slots(&self) -> u64 {
@@ -596,12 +587,12 @@ impl Ledger {
         let word = |offset| self.control.word(0, offset);
         for list in [offset_of!(abi::cpuledger_control, listed), offset_of!(abi::cpuledger_control, waiting)]
         {
-            word(of_parity(list, self.interval)).store(0, Ordering::Relaxed);
+            word(of_parity(list, self.memory.interval)).store(0, Ordering::Relaxed);
         }
-        self.interval += 1;
-        self.start_ns = cut_ns;
-        word(cut::place_of(self.interval)).store(0, Ordering::Relaxed);
-        word(offset_of!(abi::cpuledger_control, interval)).store(self.interval, Ordering::Release);
+        self.memory.interval += 1;
+        self.memory.start_ns = cut_ns;
+        word(cut::place_of(self.memory.interval)).store(0, Ordering::Relaxed);
+        word(offset_of!(abi::cpuledger_control, interval)).store(self.memory.interval, Ordering::Release);
     }
 }
 

@@ -39,22 +39,8 @@ const STATES: usize = abi::CPULEDGER_OFF_STATES as usize;
 const WAITS: usize = abi::CPULEDGER_OFF_WAITS as usize;
 const UNSEEN: usize = abi::CPULEDGER_OFF_UNSEEN as usize;
 
-/// What a task did in an interval while it was on no CPU, in nanoseconds. With its time on a CPU the sum is the time it was alive.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OffTime {
-    /// It was runnable, and waited for a CPU.
-    pub waits_ns: u64,
-    /// It slept until a signal or an event.
-    pub sleeps_ns: u64,
-    /// It waited without being interruptible, but not for I/O.
-    pub blocked_ns: u64,
-    /// Likewise, for I/O.
-    pub io_ns: u64,
-    /// A signal, a tracer or a freezer had stopped it.
-    pub stopped_ns: u64,
-    /// What it did is not known: the ledger had not seen it yet, or the kernel has not shown a switch of it.
-    pub unseen_ns: u64,
-}
+/// What a task did in an interval while it was on no CPU, in nanoseconds, by [`OffState`]. With its time on a CPU the sum is the time it was alive.
+pub type OffTimes = [u64; STATES];
 
 /// By their numbers in the kernel half.
 const ALL: [OffState; STATES] =
@@ -69,7 +55,7 @@ const _: () = assert!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Off {
     /// What it did in the interval.
-    pub time: OffTime,
+    pub time: OffTimes,
     /// What it did at the cut. `None`: it was on a CPU, or is dead.
     pub at_cut: Option<OffState>,
     /// Since when it does that, CLOCK_MONOTONIC. `None`: it has run since the cut, or was on a CPU.
@@ -81,35 +67,16 @@ pub struct Off {
     pub first_ns: u64,
 }
 
-impl OffTime {
-    /// All of it.
-    pub fn total_ns(&self) -> u64 {
-        let OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns } = *self;
-        waits_ns + sleeps_ns + blocked_ns + io_ns + stopped_ns + unseen_ns
-    }
-
-    fn of(ns: [u64; STATES]) -> OffTime {
-        let [waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns] = ns;
-        OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns }
-    }
-}
-
 impl Off {
     /// It has been woken at this time, which is before the cut, and has waited for a CPU from then on.
     pub(super) fn wait_since(&mut self, woken_ns: u64, cut_ns: u64) {
-        let Some((state, since_ns)) = self.at_cut.zip(self.since_ns) else { return };
+        let rests = self.at_cut.zip(self.since_ns).filter(|(state, _)| *state != OffState::Waits);
+        let Some((state, since_ns)) = rests else { return };
         let begin_ns = woken_ns.max(since_ns).max(self.begin_ns);
-        let rested_ns = match state {
-            OffState::Waits => return,
-            OffState::Sleeps => &mut self.time.sleeps_ns,
-            OffState::Blocked => &mut self.time.blocked_ns,
-            OffState::Io => &mut self.time.io_ns,
-            OffState::Stopped => &mut self.time.stopped_ns,
-            OffState::Unseen => &mut self.time.unseen_ns,
-        };
+        let rested_ns = &mut self.time[state as usize];
         let waits_ns = cut_ns.saturating_sub(begin_ns).min(*rested_ns);
         *rested_ns -= waits_ns;
-        self.time.waits_ns += waits_ns;
+        self.time[WAITS] += waits_ns;
         (self.at_cut, self.since_ns) = (Some(OffState::Waits), Some(begin_ns));
     }
 }
@@ -199,10 +166,10 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
             ns[UNSEEN] += rest_ns;
         }
     }
-    let time = OffTime::of(settled(ns));
+    let time = settled(ns);
     // Where switches are hidden, a task may have been given time on a CPU from before it was born, be it after the cut: then it is taken
     // for older.
-    let excess_ns = time.total_ns().cast_signed() - ns.iter().sum::<i64>();
+    let excess_ns = time.iter().sum::<u64>().cast_signed() - ns.iter().sum::<i64>();
     fault_ns += excess_ns;
     let begin_ns = alive.begin_ns.min(alive.end_ns).saturating_sub(excess_ns.max(0).cast_unsigned());
     let has_woken = |at_cut: &AtCut| at_cut.waits_since_ns < alive.end_ns;

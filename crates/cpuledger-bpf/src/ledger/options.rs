@@ -1,4 +1,4 @@
-//! How large a ledger is, and what it keeps.
+//! How large a ledger is, what it keeps, and what its reader remembers.
 
 use cpuledger_model::accounts::{Account, Accounts};
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,27 @@ impl Options {
     pub(super) const fn buckets(&self) -> u32 {
         (2 * self.slots / abi::CPULEDGER_BUCKET_ENTRIES).next_power_of_two()
     }
+}
+
+/// What a reader remembers between two cuts, besides the shared records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub(super) options: Options,
+    /// Whether a hook tells when a CPU goes offline.
+    pub(super) is_watching_cpus: bool,
+    pub(super) interval: u64,
+    pub(super) start_ns: u64,
+    /// When the running interval ends, if that was chosen already.
+    pub(super) published_ns: Option<u64>,
+    /// By CPU number: the word that the reader wrote last. Only for another reader.
+    pub(super) written: Vec<u64>,
+    /// Slots of the dead that do not fill a batch.
+    pub(super) freed: Vec<u32>,
+    /// Places that were reserved on the lists of all closed intervals.
+    pub(super) reserved: u64,
+    /// Slots of tasks that waited for a CPU at the last cut, where that is kept. Only for another reader.
+    #[serde(default)]
+    pub(super) waiters: Vec<u32>,
 }
 
 #[cfg(test)]

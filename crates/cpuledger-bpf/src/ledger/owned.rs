@@ -34,11 +34,8 @@ pub fn ledgers_of(uid: u32) -> Result<Vec<u32>, Error> {
     let program = object.progs_mut().next().expect("the embedded object holds one program");
     let link = program.attach().map_err(refused)?;
     let mut bytes = Vec::new();
-    Iter::new(&link).map_err(refused)?.read_to_end(&mut bytes).map_err(|source| Error::Refused {
-        what: "to list the programs".to_owned(),
-        source,
-        log: Vec::new(),
-    })?;
+    let read = Iter::new(&link).map_err(refused)?.read_to_end(&mut bytes);
+    read.map_err(|error| Error::from_io("to list the programs", error))?;
     let programs = bytes.chunks_exact(size_of::<abi::cpuledger_program>()).map(pod_read_unaligned);
     let is_ledger = |program: &abi::cpuledger_program| program.uid == uid && is_switch_hook(name_of(program));
     let mut ids: Vec<u32> = programs.filter(is_ledger).map(|program| program.id).collect();

@@ -1,15 +1,29 @@
 //! The maps and links of a ledger as descriptors with names.
 
+use std::fmt;
+use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
+use bytemuck::AnyBitPattern;
 use cpuledger_model::accounts::Account;
-use libbpf_rs::Object;
+use libbpf_rs::{Link, Object, ProgramMut};
 use rustix::io::fcntl_dupfd_cloexec;
 
+use crate::abi;
 use crate::error::Error;
 use crate::object;
 use crate::probe::missing_tracepoint;
+
+use super::cut::wait_for_hooks;
+use super::shared::Shared;
+
+const ENTERED: usize = offset_of!(abi::cpuledger_cpu_network, entered);
+const LEFT: usize = offset_of!(abi::cpuledger_cpu_network, left);
+const _: () = assert!(
+    ENTERED == offset_of!(abi::cpuledger_cpu_disk, entered)
+        && LEFT == offset_of!(abi::cpuledger_cpu_disk, left)
+);
 
 /// Descriptors of maps and links, by name.
 pub(super) type Parts = [(&'static str, OwnedFd)];
@@ -91,14 +105,91 @@ pub(super) fn load_beside(
 }
 
 /// Attaches these programs of an object, one after the other.
-pub(super) fn attach_all(object: &Object, hooks: &[&str]) -> Result<Vec<OwnedFd>, Error> {
+fn attach_all(object: &Object, hooks: &[&str]) -> Result<Vec<OwnedFd>, Error> {
     let attach = |name: &&str| {
         let program = object.progs_mut().find(|program| program.name() == *name);
-        let link = program
-            .expect("the embedded object defines it")
-            .attach()
-            .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))?;
-        fcntl_dupfd_cloexec(link.as_fd(), 0).map_err(|errno| Error::from_errno("to keep a hook", errno))
+        attach(name, program.expect("the embedded object defines it"))
     };
     hooks.iter().map(attach).collect()
+}
+
+/// Attaches a program.
+pub(super) fn attach(name: &str, program: ProgramMut<'_>) -> Result<OwnedFd, Error> {
+    keep(&format!("to attach the hook `{name}`"), program.attach())
+}
+
+/// The link that was made of a hook, as a descriptor.
+pub(super) fn keep(what: &str, link: Result<Link, libbpf_rs::Error>) -> Result<OwnedFd, Error> {
+    let link = link.map_err(|error| Error::from_libbpf(what, &error))?;
+    fcntl_dupfd_cloexec(link.as_fd(), 0).map_err(|errno| Error::from_errno("to keep a hook", errno))
+}
+
+/// The attached hooks of an account that books by slot, and what they share with the reader. They go with it.
+pub(super) struct Hooked<S: AnyBitPattern, C: AnyBitPattern> {
+    /// Of what, as a sentence names it.
+    of: &'static str,
+    pub(super) slots: Shared<S>,
+    /// Each begins with how many hooks have begun, and how many have ended.
+    pub(super) cpus: Shared<C>,
+    pub(super) counts: (u32, u32),
+    /// The first interval that they have seen all of.
+    since: u64,
+    _links: Vec<OwnedFd>,
+}
+
+impl<S: AnyBitPattern, C: AnyBitPattern> fmt::Debug for Hooked<S, C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Hooked")
+            .field("of", &self.of)
+            .field("since", &self.since)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: AnyBitPattern, C: AnyBitPattern> Hooked<S, C> {
+    /// Attaches these programs of an object, whose records of so many slots and CPUs are in these maps. The interval `since` is the first that counts.
+    ///
+    /// # Errors
+    /// As [`attach_all`], and when the kernel refuses to map the records.
+    pub(super) fn attach(
+        of: &'static str,
+        object: &Object,
+        hooks: &[&str],
+        [slots, cpus]: [&str; 2],
+        counts: (u32, u32),
+        since: u64,
+    ) -> Result<Hooked<S, C>, Error> {
+        Ok(Hooked {
+            of,
+            slots: Shared::unmapped(&object::map(object, slots).as_fd(), counts.0)?,
+            cpus: Shared::new(&object::map(object, cpus).as_fd(), counts.1)?,
+            counts,
+            since,
+            _links: attach_all(object, hooks)?,
+        })
+    }
+
+    /// Whether all of an interval is in it.
+    pub(super) fn is_whole(&self, interval: u64) -> bool {
+        interval >= self.since
+    }
+
+    /// As the ledger does with its own slots.
+    ///
+    /// # Errors
+    /// When the kernel refuses the memory.
+    pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
+        self.slots.map_up_to(end)
+    }
+
+    /// Waits for the hooks that have begun. All CPUs are closed: one that begins later books to the next interval.
+    ///
+    /// # Errors
+    /// When one does not come to its end.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        (0..self.counts.1).try_for_each(|cpu| {
+            wait_for_hooks(self.of, cpu, [ENTERED, LEFT].map(|word| self.cpus.word(cpu, word)))
+        })
+    }
 }

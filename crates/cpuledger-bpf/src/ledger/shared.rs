@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use bytemuck::AnyBitPattern;
+use bytemuck::{AnyBitPattern, Pod};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -160,6 +160,19 @@ impl<R: AnyBitPattern> Shared<R> {
         assert!(offset + 4 <= size_of::<R>() && offset.is_multiple_of(4));
         // SAFETY: as in `word`, with multiples of 4.
         unsafe { &*self.record(index).add(offset).cast::<AtomicU32>() }
+    }
+
+    /// Reads and zeroes a part of record `index`, word by word, as [`take_word`] does.
+    ///
+    /// # Panics
+    /// As [`Shared::word`], and for a part that is not of words.
+    pub(super) fn take<T: Pod>(&self, index: u32, offset: usize) -> T {
+        let mut taken = T::zeroed();
+        let words: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut taken));
+        for (place, word) in words.iter_mut().enumerate() {
+            *word = take_word(self.word(index, offset + place * WORD_BYTES));
+        }
+        taken
     }
 
     /// A copy of record `index`, word by word: what a program writes meanwhile may be old or new.

@@ -22,20 +22,20 @@ impl Ledger {
     /// Reads who waited at the cut, and because of whom.
     pub(super) fn close_blame(&mut self, cut_ns: u64) -> Result<(), Error> {
         let Some(mut books) = self.blame.take() else { return Ok(()) };
-        let count = self.places_of(offset_of!(abi::cpuledger_control, waiting), self.interval);
-        let parity = (self.interval & 1) as u32;
+        let count = self.places_of(offset_of!(abi::cpuledger_control, waiting), self.memory.interval);
+        let parity = (self.memory.interval & 1) as u32;
         let places = (0..count).map(|place| books.list.word(listed_at(place, parity), 0));
         // Emptied, as a CPU may leave some of the places that it reserves.
         let listed = places.map(|place| place.swap(0, Ordering::Relaxed) as u32);
         let listed = listed.filter(|number| *number != abi::CPULEDGER_SLOT_IDLE).collect();
-        let closed = books.close(listed, self.interval, self.start_ns, cut_ns);
+        let closed = books.close(listed, self.memory.interval, self.memory.start_ns, cut_ns);
         self.blame = Some(books);
         closed
     }
 
     /// The blame of a slot in the closed interval; `tid` is 0 if it has no owner any more.
     pub(super) fn take_blame(&mut self, number: u32, tid: i32) -> Option<Blame> {
-        let interval = self.interval;
+        let interval = self.memory.interval;
         self.blame.as_mut().map(|books| books.take(number, interval, tid != 0))
     }
 
@@ -45,7 +45,7 @@ impl Ledger {
         super::empty(&mut books.waited);
         for number in books.found() {
             let slot = self.slots.copy(number);
-            let blame = books.take(number, self.interval, slot.tid != 0);
+            let blame = books.take(number, self.memory.interval, slot.tid != 0);
             if blame.is_some() {
                 let mut booked = self.accounts.booked.nothing();
                 blame.store_into(&mut booked);

@@ -86,7 +86,7 @@ impl Ledger {
 
     /// The slots of tasks that have come onto a CPU since the cut: what the next interval lists so far, and what has a CPU.
     fn came_since_cut(&self) -> Vec<u32> {
-        let next = self.interval + 1;
+        let next = self.memory.interval + 1;
         let parity = (next & 1) as u32;
         let listed = (0..self.places_taken(next)).map(|place| self.listed.word(listed_at(place, parity), 0));
         let listed = listed.map(|place| place.load(Ordering::Relaxed) as u32);
@@ -98,9 +98,9 @@ impl Ledger {
 
     /// What is told of a task that waited for a CPU at the cut, after it had slept, and has come onto one since: if it has not run in the interval.
     fn waited_at_cut(&self, number: u32, cut_ns: u64) -> Option<Waiting> {
-        let (rested, since_ns) = off::before_return(&self.offs, number, self.interval)?;
+        let (rested, since_ns) = off::before_return(&self.offs, number, self.memory.interval)?;
         let slot = self.slots.copy(number);
-        let is_listed = slot.mark[(self.interval & 1) as usize] == self.interval;
+        let is_listed = slot.mark[(self.memory.interval & 1) as usize] == self.memory.interval;
         let is_one = slot.tid != 0 && u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS == 0;
         if rested == OffState::Waits || since_ns >= cut_ns || is_listed || !is_one {
             return None;

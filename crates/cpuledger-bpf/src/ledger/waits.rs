@@ -2,7 +2,6 @@
 
 use cpuledger_model::accounts::Account;
 use cpuledger_model::counters::Counters;
-use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::waits::WaitTotals;
 
@@ -42,25 +41,11 @@ pub struct Waited {
     pub slot: abi::cpuledger_slot,
 }
 
-/// All waits of an interval. What was suffered is equal to what was caused.
+/// All waits of an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Waits<'a> {
-    /// Σ over tasks of what they waited, in nanoseconds.
-    pub suffered_ns: u64,
-    /// The part of it in which a task with a row had the CPU.
-    pub tasks_ns: u64,
-    /// In which a task without a slot had it.
-    pub no_slot_ns: u64,
-    /// In which the CPU was idle.
-    pub idle_ns: u64,
-    /// In which the task could not run because its cgroup had used up its quota when it left the CPU.
-    pub quota_ns: u64,
-    /// In which the task that had the CPU was interrupted. `None`: the kernel does not tell it.
-    pub interrupts_ns: Option<u64>,
-    /// In which the hypervisor had the CPU. `None`: the kernel does not tell it.
-    pub stolen_ns: Option<u64>,
-    /// What was suffered by tasks that have no row, in nanoseconds.
-    pub strays_suffered_ns: u64,
+    /// The sums. What is in no row was suffered by tasks without one.
+    pub totals: WaitTotals,
     /// Tasks that waited and did not run.
     pub waited: &'a [Waited],
     /// Wake-ups, since the ledger was attached, of tasks that it did not know: those waits are not in the books.
@@ -73,31 +58,4 @@ pub struct Waits<'a> {
     pub pairs_off_ns: u64,
     /// CPUs whose number of waiters is not that of the tasks that wait for it. It is 0 where the kernel shows all events.
     pub miscounted_cpus: u32,
-}
-
-impl Waits<'_> {
-    /// What was caused.
-    pub fn caused_ns(&self) -> u64 {
-        let taken_ns = self.interrupts_ns.unwrap_or(0) + self.stolen_ns.unwrap_or(0);
-        self.tasks_ns + self.no_slot_ns + self.idle_ns + self.quota_ns + taken_ns
-    }
-
-    /// The sums.
-    pub fn totals(&self) -> WaitTotals {
-        make!(WaitTotals {
-            suffered_ns: Some(self.suffered_ns),
-            tasks_ns: Some(self.tasks_ns),
-            no_slot_ns: Some(self.no_slot_ns),
-            idle_ns: Some(self.idle_ns),
-            quota_ns: Some(self.quota_ns),
-            interrupts_ns: self.interrupts_ns,
-            stolen_ns: self.stolen_ns,
-            unattributed_suffered_ns: Some(self.strays_suffered_ns),
-        })
-    }
-
-    /// What was suffered less what was caused: 0.
-    pub fn imbalance_ns(&self) -> i128 {
-        i128::from(self.suffered_ns) - i128::from(self.caused_ns())
-    }
 }

@@ -14,13 +14,13 @@ use cpuledger_model::accounts::Account;
 use cpuledger_model::wire::{self, WireCgroup, WireUse};
 use cpuledger_proc::task::cgroup::Hierarchy;
 use cpuledger_proc::task::mountinfo::cgroup_root;
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::abi;
 use crate::error::Error;
 use crate::object;
 
+use super::parts;
 use super::shared::Shared;
 
 /// The compiled `bpf/wire.bpf.c`.
@@ -130,11 +130,7 @@ impl Wire {
         }
         let uses = Shared::new(&object::map(&object, "wire_uses").as_fd(), count)?;
         let attach = |program: libbpf_rs::ProgramMut<'_>| {
-            let link = program
-                .attach_cgroup(root.as_raw_fd())
-                .map_err(|error| Error::from_libbpf("to attach the hooks of cgroups", &error))?;
-            fcntl_dupfd_cloexec(link.as_fd(), 0)
-                .map_err(|errno: Errno| Error::from_errno("to keep a hook", errno))
+            parts::keep("to attach the hooks of cgroups", program.attach_cgroup(root.as_raw_fd()))
         };
         let hooks = object.progs_mut().map(attach).collect::<Result<_, _>>()?;
         let last = vec![(WireUse::default(), 0); CGROUPS as usize];
@@ -181,19 +177,9 @@ impl Wire {
     fn sum(&self, number: u32) -> WireUse {
         let mut sum = WireUse::default();
         for cpu in 0..self.cpus {
-            let word = |offset: usize, direction: u32| {
-                let word = self.uses.word(cpu * CGROUPS + number, offset + 8 * direction as usize);
-                word.load(Ordering::Relaxed)
-            };
-            let (bytes, packets) =
-                (offset_of!(abi::cpuledger_wire_use, bytes), offset_of!(abi::cpuledger_wire_use, packets));
-            let (sent, received) = (abi::CPULEDGER_SENT, abi::CPULEDGER_RECEIVED);
-            sum.add(&WireUse::of([
-                word(bytes, sent),
-                word(packets, sent),
-                word(bytes, received),
-                word(packets, received),
-            ]));
+            let abi::cpuledger_wire_use { bytes, packets } = self.uses.copy(cpu * CGROUPS + number);
+            let [sent, received] = [abi::CPULEDGER_SENT, abi::CPULEDGER_RECEIVED].map(|way| way as usize);
+            sum.add(&WireUse::of([bytes[sent], packets[sent], bytes[received], packets[received]]));
         }
         sum
     }

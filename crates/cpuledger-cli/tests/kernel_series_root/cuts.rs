@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cpuledger::Interval;
-use cpuledger::source::netlink::{AccountBooks, Netlink, RowsOf};
+use cpuledger::source::ledger::Wanted;
+use cpuledger::source::netlink::{AccountBooks, Netlink};
 use cpuledger_model::make;
 
 use crate::accounts_ns;
@@ -43,8 +44,8 @@ impl Cuts {
     pub fn begin(asks: Asks) -> Cuts {
         let source = Netlink::open().expect("it needs root");
         assert!(source.has_cut() && source.has_accounts(), "the kernel has all patches");
-        let (books, blindness) = AccountBooks::begin(source).unwrap_or_else(|_| panic!("it has accounts"));
-        assert!(books.asks_for_what_ran(), "{blindness:?}");
+        let mut books = AccountBooks::begin(source).unwrap_or_else(|_| panic!("it has accounts"));
+        assert!(books.asks_for_what_ran(), "{:?}", books.take_notices());
         let mut cuts = Cuts {
             books,
             asks,
@@ -59,7 +60,7 @@ impl Cuts {
     }
 
     pub fn cut(&mut self) {
-        let rows = make!(RowsOf { pids: &[], all: self.asks == Asks::All });
+        let rows = make!(Wanted { pids: &[], all: self.asks == Asks::All });
         self.books.cut(&rows, &mut self.interval).expect("a cut");
         assert!(self.books.asks_for_what_ran(), "{:?}", self.books.take_notices());
         let rows = self.interval.processes.iter().map(|row| (&row.task, &row.usage));

@@ -3,10 +3,13 @@
 
 use cpuledger_model::buffer::room;
 use cpuledger_model::task::TaskId;
+use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
 
-pub(super) use super::near::NOBODY;
 use super::near::Near;
+
+/// No member has this number.
+pub(super) const NOBODY: u32 = u32::MAX;
 
 /// A process that lives, or from which a living one descends, as far as ways lead over it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -55,7 +58,9 @@ pub(super) struct Members {
     links: Vec<Link>,
     identities: Vec<Identity>,
     #[serde(skip)]
-    numbers: Near,
+    numbers: HashTable<u32>,
+    #[serde(skip)]
+    near: Near,
     /// A number that is free, whose link has the next one for its parent.
     #[serde(skip)]
     first_free: u32,
@@ -68,7 +73,8 @@ impl Default for Members {
         Members {
             links: Vec::new(),
             identities: Vec::new(),
-            numbers: Near::default(),
+            numbers: HashTable::new(),
+            near: Near::default(),
             first_free: NOBODY,
             free: 0,
         }
@@ -81,13 +87,13 @@ impl Members {
     }
 
     pub(super) fn find(&self, id: TaskId) -> Option<u32> {
-        self.numbers.find(self.numbers.hash_of(id), |number| self.identities[number as usize].id == id)
+        let is_it = |number: &u32| self.identities[*number as usize].id == id;
+        self.numbers.find(self.near.hash_of(id), is_it).copied()
     }
 
     /// Its number, if need be a new one.
     pub(super) fn find_or_add(&mut self, id: TaskId) -> u32 {
-        let hash = self.numbers.hash_of(id);
-        if let Some(number) = self.numbers.find(hash, |number| self.identities[number as usize].id == id) {
+        if let Some(number) = self.find(id) {
             return number;
         }
         let identity = Identity { id, died_ns: 0 };
@@ -104,14 +110,17 @@ impl Members {
             number
         };
         debug_assert!(number < NOBODY, "memory ends before numbers do");
-        self.numbers.insert(hash, number);
+        self.add_number(number);
         number
     }
 
     /// Its number is free from now on.
     pub(super) fn remove(&mut self, number: u32) {
         let at = number as usize;
-        self.numbers.remove(self.numbers.hash_of(self.identities[at].id), number);
+        let hash = self.near.hash_of(self.identities[at].id);
+        if let Ok(found) = self.numbers.find_entry(hash, |found| *found == number) {
+            found.remove();
+        }
         self.identities[at] = NONE;
         self.add_free(number);
     }
@@ -196,11 +205,17 @@ impl Members {
     }
 
     fn number_all(&mut self) {
-        self.numbers.clear_for(self.links.len());
-        let used =
-            self.identities.iter().enumerate().filter(|(_, identity)| identity.died_ns != NONE.died_ns);
-        for (number, identity) in used {
-            self.numbers.insert(self.numbers.hash_of(identity.id), number as u32);
+        self.numbers = HashTable::with_capacity(self.len());
+        for number in 0..self.links.len() as u32 {
+            if self.has_number(number) {
+                self.add_number(number);
+            }
         }
+    }
+
+    /// Lets one be found.
+    fn add_number(&mut self, number: u32) {
+        let hash_of = |number: &u32| self.near.hash_of(self.identities[*number as usize].id);
+        self.numbers.insert_unique(hash_of(&number), number, hash_of);
     }
 }

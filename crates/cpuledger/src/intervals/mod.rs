@@ -13,8 +13,6 @@
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
-mod snapshots;
-
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -31,14 +29,11 @@ use cpuledger_model::task::{Pid, Task};
 use crate::error::Error;
 use crate::machine;
 use crate::source::choose::{
-    ForIntervals, open_for_intervals, open_for_listing, open_next_best, open_snapshots,
+    ForIntervals as Backend, open_for_intervals, open_for_listing, open_next_best, open_snapshots,
 };
 use crate::source::ledger::{self, Ledger};
-use crate::source::netlink::{AccountBooks, RowsOf};
 use crate::source::service::{self, Ended, ServiceLedger};
-use crate::source::{tell_gap, visit};
-
-use snapshots::Snapshots;
+use crate::source::{interface, tell_gap, visit};
 
 /// How many notices are kept for a caller that does not take them.
 const MOST_NOTICES: usize = 16;
@@ -104,18 +99,6 @@ pub enum Outcome {
     Stopped,
 }
 
-/// What the intervals come from.
-enum Backend {
-    /// The books of the service.
-    Service(Box<ServiceLedger>),
-    /// The ledger of the kernel half.
-    Ledger(Box<Ledger>),
-    /// The books by the kernel's own accounts.
-    Accounts(Box<AccountBooks>),
-    /// Pairs of snapshots.
-    Snapshots(Box<Snapshots>),
-}
-
 /// Intervals, one after another. As an iterator it gives them without end.
 pub struct Intervals {
     backend: Backend,
@@ -146,16 +129,15 @@ impl Intervals {
     /// When the wanted source cannot be used here, or none can.
     pub fn open(wanted: Wanted) -> Result<Intervals, Error> {
         let stop = Stop::new().map_err(Error::Eventfd)?;
-        let mut notices = Vec::new();
         let mut intervals = Intervals {
-            backend: open_backend(&wanted, &mut notices)?,
+            backend: open_backend(&wanted)?,
             wanted,
             deadline_ns: 0,
             begin_ns: 0,
             stop,
             has_taken_over: false,
             timeout: None,
-            notices,
+            notices: Vec::new(),
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
             of: Circumstances::default(),
@@ -221,7 +203,11 @@ impl Intervals {
                 }
                 self.notices.append(&mut ledger.take_refused());
             }
-            Backend::Accounts(_) | Backend::Snapshots(_) => self.cut(0)?,
+            Backend::Accounts(_) => self.cut(0)?,
+            Backend::Snapshots(snapshots) => {
+                snapshots.begin_anew(self.wanted.by_task);
+                self.cut(0)?;
+            }
         }
         self.deadline_ns = self.begin_ns;
         Ok(())
@@ -370,28 +356,24 @@ impl Intervals {
 
     /// Closes the interval, at that time if it is to come.
     fn cut(&mut self, cut_ns: u64) -> Result<(), Error> {
-        match &mut self.backend {
-            Backend::Service(_) => {}
+        let Wanted { fields, pids, has_all, .. } = &self.wanted;
+        let wanted = interface::Wanted { fields: *fields, pids, all: *has_all };
+        let notices = match &mut self.backend {
+            Backend::Service(_) => Vec::new(),
             Backend::Ledger(ledger) => {
-                let wanted = ledger::Wanted {
-                    fields: self.wanted.fields,
-                    pids: &self.wanted.pids,
-                    all: self.wanted.has_all,
-                };
                 ledger.close(cut_ns, &wanted, &mut self.interval)?;
-                let refused = ledger.take_refused();
-                refused.into_iter().for_each(|sentence| self.say(sentence));
+                ledger.take_refused()
             }
             Backend::Accounts(books) => {
-                let rows = RowsOf { pids: &self.wanted.pids, all: self.wanted.has_all };
-                books.cut(&rows, &mut self.interval)?;
-                let notices = books.take_notices();
-                notices.into_iter().for_each(|notice| self.say(notice));
+                books.cut(&wanted, &mut self.interval)?;
+                books.take_notices()
             }
             Backend::Snapshots(snapshots) => {
-                snapshots.cut(self.wanted.fields, &mut self.interval)?;
+                snapshots.cut(*fields, &mut self.interval)?;
+                snapshots.take_notices()
             }
-        }
+        };
+        notices.into_iter().for_each(|notice| self.say(notice));
         self.begin_ns = self.interval.end_ns;
         Ok(())
     }
@@ -453,10 +435,9 @@ impl Intervals {
                 let reason = format!("{why}; and the service is gone ({ended}), which has them too");
                 Error::unusable(SourceKind::Ledger, reason)
             };
-            open_whole(&self.wanted, &mut self.notices).map_err(unusable)?
+            open_whole(&self.wanted).map_err(unusable)?
         } else {
-            let source = open_next_best(self.wanted.ledger, length)?;
-            backend(source, self.wanted.by_task, &mut self.notices)
+            open_next_best(self.wanted.ledger, length)?
         };
         self.has_taken_over = true;
         self.begin()?;
@@ -509,7 +490,7 @@ impl std::fmt::Debug for Intervals {
 }
 
 /// The wanted source, or the best that works.
-fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
+fn open_backend(wanted: &Wanted) -> Result<Backend, Error> {
     if wanted.is_demanding() && wanted.source.is_none() {
         let service = || ServiceLedger::open(wanted.length_ns, wanted.ledger.accounts);
         let refused = match wanted.ledger.may_grow.then(service) {
@@ -520,52 +501,32 @@ fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, E
             None => None,
         };
         // Where there is a service, why that does not keep an account says more.
-        return open_whole(wanted, notices).map_err(|error| refused.map_or(error, Error::from));
+        return open_whole(wanted).map_err(|error| refused.map_or(error, Error::from));
     }
     let length = Duration::from_nanos(wanted.length_ns);
     let opened = open_for_intervals(wanted.source, wanted.ledger, length)?;
-    let is_by_snapshots = matches!(opened, ForIntervals::Snapshots(_));
+    let is_by_snapshots = matches!(opened, Backend::Snapshots(_));
     if wanted.needs_parts && wanted.source == Some(SourceKind::Netlink) && is_by_snapshots {
         let reason = "this kernel keeps no account of the dead (patch 5 of kernel/series), so how their time divides is not known; \
                       use the source ledger";
         return Err(Error::unusable(SourceKind::Netlink, reason));
     }
-    Ok(backend(opened, wanted.by_task, notices))
+    Ok(opened)
 }
 
 /// A ledger, or what knows as much of what is wanted.
-fn open_whole(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
+fn open_whole(wanted: &Wanted) -> Result<Backend, Error> {
     let refused = match Ledger::open(wanted.ledger) {
         Ok(ledger) => return Ok(Backend::Ledger(Box::new(ledger))),
         Err(error) => error,
     };
     if !wanted.needs_states
         && wanted.ledger.accounts.is_empty()
-        && let Ok(books @ ForIntervals::Accounts(..)) = open_snapshots(SourceKind::Netlink)
+        && let Ok(books @ Backend::Accounts(_)) = open_snapshots(SourceKind::Netlink)
     {
-        return Ok(backend(books, wanted.by_task, notices));
+        return Ok(books);
     }
     Err(refused)
-}
-
-fn backend(source: ForIntervals, by_task: bool, notices: &mut Vec<String>) -> Backend {
-    match source {
-        ForIntervals::Service(service) => Backend::Service(service),
-        ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
-        ForIntervals::Accounts(books, blindness) => {
-            notices.extend(blindness.map(blind));
-            Backend::Accounts(books)
-        }
-        ForIntervals::Snapshots(source) => {
-            let (snapshots, blindness) = Snapshots::open(source, by_task);
-            notices.extend(blindness.map(blind));
-            Backend::Snapshots(Box::new(snapshots))
-        }
-    }
-}
-
-fn blind(why: String) -> String {
-    format!("cannot see tasks that exit: {why}")
 }
 
 #[cfg(test)]

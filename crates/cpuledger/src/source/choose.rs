@@ -16,6 +16,7 @@ use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::{self, AccountBooks, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
+use crate::source::snapshots::Snapshots;
 use crate::source::{Source, open::open, procfs::Procfs, records, walk};
 
 /// Loading the walk, whatever the machine holds, by how much of a task it reads. These and the next were measured as CPU time of whole
@@ -50,17 +51,17 @@ fn worth_its_cost(costs: Option<&Costs>) -> SourceKind {
 /// What is advised where a source that was asked for is not permitted.
 pub const LEAVE_OUT: &str = "leave out --source for a source that this user may use";
 
-/// A source of intervals: the service and the ledger have them, of others they are made.
+/// What intervals come from.
 #[non_exhaustive]
 pub enum ForIntervals {
-    /// It has those of another process.
+    /// The books of the service.
     Service(Box<ServiceLedger>),
-    /// It has intervals.
+    /// The ledger of the kernel half.
     Ledger(Box<Ledger>),
-    /// It keeps the books of a kernel that keeps account of the dead. The second is why it cannot see tasks that exit.
-    Accounts(Box<AccountBooks>, Option<String>),
-    /// It has snapshots.
-    Snapshots(Box<dyn Source>),
+    /// The books by the kernel's own accounts.
+    Accounts(Box<AccountBooks>),
+    /// Pairs of snapshots.
+    Snapshots(Box<Snapshots>),
 }
 
 /// The source for intervals of that length: where `wanted` is none, the best that works. A ledger of a fixed size is asked for.
@@ -122,13 +123,14 @@ pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
 /// # Errors
 /// When it cannot be used.
 pub fn open_snapshots(kind: SourceKind) -> Result<ForIntervals, Error> {
-    if kind != SourceKind::Netlink {
-        return open(kind).map(ForIntervals::Snapshots);
-    }
-    Ok(match AccountBooks::begin(Netlink::open()?) {
-        Ok((books, blindness)) => ForIntervals::Accounts(Box::new(books), blindness),
-        Err(netlink) => ForIntervals::Snapshots(netlink),
-    })
+    let source = match kind {
+        SourceKind::Netlink => match AccountBooks::begin(Netlink::open()?) {
+            Ok(books) => return Ok(ForIntervals::Accounts(Box::new(books))),
+            Err(netlink) => netlink,
+        },
+        kind => open(kind)?,
+    };
+    Ok(ForIntervals::Snapshots(Box::new(Snapshots::open(source))))
 }
 
 /// The first source of snapshots that works.

@@ -3,7 +3,7 @@
 pub mod choose;
 pub mod cost;
 mod families;
-mod interface;
+pub(crate) mod interface;
 pub(crate) mod io_access;
 pub mod kernel_text;
 pub mod ledger;
@@ -12,6 +12,7 @@ mod open;
 pub mod procfs;
 pub(crate) mod records;
 pub mod service;
+pub mod snapshots;
 pub mod status;
 mod totals;
 mod unseen;

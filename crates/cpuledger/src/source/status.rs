@@ -136,14 +136,11 @@ impl StatusWalk {
 
 /// Finds the tasks that are hidden from programs. Returns what the kernel lacks.
 fn take_census(walker: &mut StatusWalker, unseen: &mut Unseen) -> Result<u32, Error> {
-    let mut lacks = 0;
     unseen.take_census(&mut |leaders| {
         let records = walker.walk(abi::CPULEDGER_WALK_LEADERS, Reads { status: false, stat: false })?;
-        lacks = records.lacks;
         leaders.extend(records.processes.iter().map(|process| Leader::of(&process.process)));
-        Ok(())
-    })?;
-    Ok(lacks)
+        Ok(records.lacks)
+    })
 }
 
 impl StatusTexts {

@@ -183,31 +183,31 @@ impl<P: Proc> Unseen<P> {
         std::mem::take(&mut self.is_fresh)
     }
 
-    /// Finds the processes that are missing. `walk` appends every process that it sees.
+    /// Finds the processes that are missing. `walk` appends every process that it sees, and returns what the kernel lacks, as this does.
     ///
     /// # Errors
     /// Those of the walk, and those of /proc that are not about a process.
     pub(super) fn take_census(
         &mut self,
-        walk: &mut dyn FnMut(&mut Vec<Leader>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        walk: &mut dyn FnMut(&mut Vec<Leader>) -> Result<u32, Error>,
+    ) -> Result<u32, Error> {
         let mut leaders = Vec::new();
         self.is_fresh = true;
         for _ in 0..ATTEMPTS {
             leaders.clear();
             let before = self.proc.count();
-            walk(&mut leaders)?;
+            let lacks = walk(&mut leaders)?;
             let after = self.proc.count();
             if self.find(&leaders, before, after)? {
-                return Ok(());
+                return Ok(lacks);
             }
         }
         let pids = self.proc.pids()?;
         // A task that is younger than the walk before is seen by the one after.
-        walk(&mut leaders)?;
+        let lacks = walk(&mut leaders)?;
         let seen: FxHashSet<i32> = leaders.iter().map(|leader| leader.pid).collect();
         self.pids = pids.into_iter().filter(|pid| !seen.contains(pid)).map(Pid).collect();
-        Ok(())
+        Ok(lacks)
     }
 
     /// Whether all that the bracket counted was found, the likeliest first.
@@ -456,7 +456,7 @@ mod tests {
         let mut unseen = Unseen::with(machine);
         let mut walk = |leaders: &mut Vec<Leader>| {
             leaders.extend(processes.iter().map(Leader::of));
-            Ok(())
+            Ok(0)
         };
         unseen.take_census(&mut walk).expect("nothing fails");
         unseen

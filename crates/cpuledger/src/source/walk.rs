@@ -263,14 +263,11 @@ fn load_for(request: &Request) -> Result<Walker, Error> {
 
 /// Finds the tasks that are hidden from programs. Returns what the kernel lacks.
 fn take_census(walker: &mut Walker, unseen: &mut Unseen) -> Result<u32, Error> {
-    let mut lacks = 0;
     unseen.take_census(&mut |leaders| {
         let walked = walker.walk(&CENSUS)?;
-        lacks = walked.lacks;
         leaders.extend(walked.processes.iter().map(Leader::of));
-        Ok(())
-    })?;
-    Ok(lacks)
+        Ok(walked.lacks)
+    })
 }
 
 /// How many tasks and processes are recorded about now, to size the first buffers: the kernel has to clear them, which takes longer than

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::waits::WaitEvent;
 use crate::abi;
-use crate::ledger::{Newborn, OffTime, TaskTime};
+use crate::ledger::{Newborn, TaskTime};
 
 /// `struct stretch`.
 #[repr(C)]
@@ -101,11 +101,11 @@ impl Truth {
         let off = time.off?;
         let stretches = self.stretches.get(&(time.slot.task, time.slot.start_time_ns))?;
         let is_sure = stretches.iter().any(|stretch| stretch.is_of_now != 0 && stretch.is_unsure == 0);
-        if !is_sure || off.time.unseen_ns > 0 {
+        let told = off.time;
+        let [waits_ns, sleeps_ns, blocked_ns, _, stopped_ns, unseen_ns] = told;
+        if !is_sure || unseen_ns > 0 {
             return None;
         }
-        let OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns } = off.time;
-        let told = [waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns];
         let sums = [false, true].map(|is_late| {
             let mut sums = [0; STATES];
             stretches.iter().for_each(|stretch| stretch.add((off.begin_ns, cut_ns), is_late, &mut sums));

@@ -235,8 +235,8 @@ impl Waits {
         let is_entered = self.entered.len() == closed.cpus.len();
         let Sums { mut suffered, mut caused, pairs } = self.close(closed.end_ns);
         let waits = closed.waits.ok_or("the ledger keeps no waits")?;
-        if waits.imbalance_ns() != 0 {
-            return Err(format!("waits: {} ns are missing; {waits:?}", waits.imbalance_ns()));
+        if waits.totals.imbalance_ns() != Some(0) {
+            return Err(format!("waits: {:?} ns are missing; {waits:?}", waits.totals.imbalance_ns()));
         }
         if waits.amended > 0 || waits.miscounted_cpus > 0 {
             return Err(format!("the machine shows all events: {waits:?}"));
@@ -248,19 +248,23 @@ impl Waits {
         if !is_entered {
             return Ok(None);
         }
-        let taken_ns = [waits.interrupts_ns, waits.stolen_ns];
-        let told = (waits.suffered_ns, waits.idle_ns, waits.no_slot_ns + waits.tasks_ns, taken_ns);
+        let totals = waits.totals;
+        let known = |ns: Option<u64>| ns.expect("it is kept");
+        let taken_ns = [totals.interrupts_ns, totals.stolen_ns];
+        let caused_by_tasks_ns = known(totals.no_slot_ns) + known(totals.tasks_ns);
+        let told = (known(totals.suffered_ns), known(totals.idle_ns), caused_by_tasks_ns, taken_ns);
         let truth =
             (total(&suffered), idle_ns, no_slot_ns + total(&caused), [Some(interrupts_ns), Some(stolen_ns)]);
         if told != truth {
             return Err(format!("waits: {told:?} instead of {truth:?}; {waits:?}"));
         }
         self.compare_pairs(waits.pairs.ok_or("the ledger keeps no pairs")?, &pairs)?;
-        if waits.pairs_off_ns > 0 || waits.pairs.is_some_and(|pairs| pairs.sum_ns() != waits.suffered_ns) {
+        if waits.pairs_off_ns > 0 || waits.pairs.is_some_and(|pairs| pairs.sum_ns() != truth.0) {
             return Err(format!("pairs are not blame: {waits:?}"));
         }
         // A folded task has no row, and what it has suffered and caused is in that of another. Where that one is folded at the same time, it may be too late.
-        self.astray += u32::from(waits.strays_suffered_ns != 0 || waits.no_slot_ns != no_slot_ns);
+        self.astray +=
+            u32::from(totals.unattributed_suffered_ns != Some(0) || totals.no_slot_ns != Some(no_slot_ns));
         if self.astray > MOST_ASTRAY {
             return Err(format!("waits: {no_slot_ns} without a slot; {waits:?}"));
         }

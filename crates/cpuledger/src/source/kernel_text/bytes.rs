@@ -29,46 +29,18 @@ impl Head {
     }
 }
 
-/// What can be appended as a decimal: its sign and its amount.
-pub(super) trait Decimal: Copy {
-    fn parts(self) -> (bool, u64);
-}
-
-impl Decimal for u64 {
-    fn parts(self) -> (bool, u64) {
-        (false, self)
-    }
-}
-
-impl Decimal for u32 {
-    fn parts(self) -> (bool, u64) {
-        (false, self.into())
-    }
-}
-
-impl Decimal for u8 {
-    fn parts(self) -> (bool, u64) {
-        (false, self.into())
-    }
-}
-
-impl Decimal for i32 {
-    fn parts(self) -> (bool, u64) {
-        (self < 0, self.unsigned_abs().into())
-    }
-}
-
 /// Numbers below this have at most eight digits.
 const NINE_DIGITS: u64 = 100_000_000;
 /// A byte each.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// A number. Up to eight digits are made at once, and copied as eight: no branch or call depends on how many there are.
-pub(super) fn decimal(out: &mut Vec<u8>, number: impl Decimal) {
-    let (is_negative, number) = number.parts();
-    if is_negative {
+pub(super) fn decimal(out: &mut Vec<u8>, number: impl Into<i128>) {
+    let number = number.into();
+    if number < 0 {
         out.push(b'-');
     }
+    let number = number.unsigned_abs() as u64;
     if number >= NINE_DIGITS {
         out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
         return;
@@ -96,13 +68,13 @@ fn leading_zeros(digits: u64) -> u32 {
 }
 
 /// A blank and a number.
-pub(super) fn spaced(out: &mut Vec<u8>, number: impl Decimal) {
+pub(super) fn spaced(out: &mut Vec<u8>, number: impl Into<i128>) {
     out.push(b' ');
     decimal(out, number);
 }
 
 /// A tab and a number.
-pub(super) fn tabbed(out: &mut Vec<u8>, number: impl Decimal) {
+pub(super) fn tabbed(out: &mut Vec<u8>, number: impl Into<i128>) {
     out.push(b'\t');
     decimal(out, number);
 }

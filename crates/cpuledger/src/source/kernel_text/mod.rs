@@ -22,9 +22,8 @@ mod stat;
 mod status;
 
 use bytes::Head;
-pub use dialect::Dialect;
-use dialect::{Line, Section};
-use parts::Parts;
+pub use parts::Dialect;
+use parts::{Nothing, Parts, Section, Write};
 
 /// Which file the text is that of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -106,10 +105,11 @@ impl Key {
         let credentials = pair(task.process_index, task.credentials_index);
         Some(Key(match section {
             Section::Own => return None,
+            Section::Umask => [task.umask.into(), 0, 0, 0, 0],
             Section::State => [
-                pair(task.process_index, task.marks),
+                pair(task.process_index, task.numa_group.cast_unsigned()),
                 pair(task.state, task.exit_state),
-                pair(task.umask, task.numa_group.cast_unsigned()),
+                0,
                 0,
                 0,
             ],
@@ -118,9 +118,10 @@ impl Key {
             Section::Memory => [process, u64::from(task.memory_index), 0, 0, 0],
             Section::Signals => [credentials, task.pending_signals, task.blocked_signals, 0, 0],
             // Many users have the same.
-            Section::Capabilities => of
-                .credentials
-                .map_or([0; 5], |of| [of.inheritable, of.permitted, of.effective, of.bounding, of.ambient]),
+            Section::Capabilities => {
+                let of = of.credentials;
+                [of.inheritable, of.permitted, of.effective, of.bounding, of.ambient]
+            }
             Section::Security => [task.atomic_flags, pair(task.seccomp_mode, task.seccomp_filters), 0, 0, 0],
             Section::Placement => [u64::from(task.placement_index), 0, 0, 0, 0],
         }))
@@ -129,7 +130,7 @@ impl Key {
 
 /// Lines one after another that are of one section, and their text of the last task.
 struct Run {
-    lines: Vec<(Head, Line)>,
+    lines: Vec<(Head, Write)>,
     section: Section,
     key: Option<Key>,
     text: Vec<u8>,
@@ -140,79 +141,66 @@ pub struct KernelText<'a> {
     dialect: &'a Dialect,
     records: StatusRecords<'a>,
     runs: Vec<Run>,
+    nothing: Nothing,
 }
 
 impl<'a> KernelText<'a> {
     /// For these records.
     pub fn new(dialect: &'a Dialect, records: StatusRecords<'a>) -> KernelText<'a> {
         let mut runs: Vec<Run> = Vec::new();
-        for (head, line, section) in &dialect.lines {
-            let line = (*head, *line);
+        for (head, section, write) in &dialect.lines {
+            let line = (*head, *write);
             match runs.last_mut() {
                 Some(run) if run.section == *section => run.lines.push(line),
                 _ => runs.push(Run { lines: vec![line], section: *section, key: None, text: Vec::new() }),
             }
         }
-        KernelText { dialect, records, runs }
+        KernelText { dialect, records, runs, nothing: Nothing::default() }
     }
 
     /// Appends the text of the task of that index among the records.
     pub fn write(&mut self, task: usize, form: Form, whole: Whole, out: &mut Vec<u8>) -> Written {
-        let Some(parts) = parts(&self.records, task, form) else { return Written::AskKernel };
+        let KernelText { dialect, records, runs, nothing } = self;
+        let Some(of) = Parts::of(dialect, records, task, form == Form::Status, nothing) else {
+            return Written::AskKernel;
+        };
         let is_process = whole == Whole::Process;
         match form {
-            Form::Status => self.write_status(&parts, out),
-            Form::Stat if is_process && parts.process.process.totals_known == 0 => return Written::AskKernel,
-            Form::Stat => stat::write_stat(self.dialect, &parts, is_process, out),
-            Form::Statm => stat::write_statm(self.dialect, &parts, out),
+            Form::Status => runs.iter_mut().for_each(|run| run.write(&of, out)),
+            Form::Stat if is_process && of.process.process.totals_known == 0 => return Written::AskKernel,
+            Form::Stat => stat::write_stat(&of, is_process, out),
+            Form::Statm => stat::write_statm(&of, out),
         }
         Written::Done
     }
-
-    fn write_status(&mut self, of: &Parts<'a>, out: &mut Vec<u8>) {
-        let dialect = self.dialect;
-        for run in &mut self.runs {
-            if run.section == Section::Memory && of.memory.is_none() {
-                continue;
-            }
-            let lines = &run.lines;
-            let write_lines = |out: &mut Vec<u8>| status::write_lines(dialect, run.section, lines, of, out);
-            let key = Key::of(run.section, of);
-            if key.is_none() {
-                write_lines(out);
-                continue;
-            }
-            if run.key != key {
-                run.text.clear();
-                write_lines(&mut run.text);
-                run.key = key;
-            }
-            out.extend_from_slice(&run.text);
-        }
-    }
 }
 
-/// What the records hold of a task, if that is all.
-fn parts<'a>(records: &StatusRecords<'a>, index: usize, form: Form) -> Option<Parts<'a>> {
-    let task = records.tasks.get(index)?;
-    let process = records.processes.get(task.process_index as usize)?;
-    let (credentials, placement) = match form {
-        Form::Status => (
-            Some(records.credentials.get(task.credentials_index as usize)?),
-            Some(records.placements.get(task.placement_index as usize)?),
-        ),
-        Form::Stat | Form::Statm => (None, None),
-    };
-    let memory = match task.memory_index {
-        abi::CPULEDGER_STATUS_NONE => None,
-        index => Some(records.memories.get(index as usize)?),
-    };
-    let marks = task.marks
-        | process.marks
-        | credentials.map_or(0, |credentials| credentials.marks)
-        | memory.map_or(0, |memory| memory.marks);
-    let is_whole = marks & abi::CPULEDGER_STATUS_BEYOND == 0 && process.process.pid == task.pid;
-    is_whole.then_some(Parts { task, process, memory, credentials, placement })
+impl Run {
+    fn write(&mut self, of: &Parts<'_>, out: &mut Vec<u8>) {
+        let is_shown = match self.section {
+            Section::Umask => of.task.marks & abi::CPULEDGER_STATUS_HAS_UMASK != 0,
+            Section::Memory => of.has_memory,
+            _ => true,
+        };
+        if !is_shown {
+            return;
+        }
+        let Run { lines, section, key, text } = self;
+        let write_lines = |out: &mut Vec<u8>| {
+            for (head, write) in lines.iter() {
+                head.write(out);
+                write(of, out);
+                out.push(b'\n');
+            }
+        };
+        let Some(now) = Key::of(*section, of) else { return write_lines(out) };
+        if *key != Some(now) {
+            text.clear();
+            write_lines(text);
+            *key = Some(now);
+        }
+        out.extend_from_slice(text);
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! The line of /proc/PID/stat and of statm: `do_task_stat` and `proc_pid_statm` of fs/proc/array.c.
 
-use cpuledger_bpf::abi;
-
 use super::bytes::{decimal, spaced};
-use super::dialect::Dialect;
 use super::parts::{Parts, name};
 use super::status::text_bytes;
 use crate::source::records::{scaled_cpu_time, state_letter};
@@ -15,8 +12,8 @@ const HAS_GROUP_EXIT_CODE: u32 = 1 << 0 | 1 << 2;
 const OLD_SIGNALS: u64 = 0x7fff_ffff;
 
 /// The line of a task, or of its process.
-pub(super) fn write_stat(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
-    let (task, process) = (of.task, &of.process.process);
+pub(super) fn write_stat(of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
+    let (task, process, memory) = (of.task, &of.process.process, of.memory);
     decimal(out, task.tid);
     out.extend_from_slice(b" (");
     out.extend_from_slice(name(of).as_bytes());
@@ -28,29 +25,26 @@ pub(super) fn write_stat(dialect: &Dialect, of: &Parts<'_>, is_process: bool, ou
         spaced(out, number);
     }
     spaced(out, task.flags);
-    write_times(dialect, of, is_process, out);
+    write_times(of, is_process, out);
     for number in [task.priority, task.nice, process.threads.cast_signed(), 0] {
         spaced(out, number);
     }
-    spaced(out, task.start_time_ns / dialect.ns_per_tick);
-    let none = abi::cpuledger_status_memory::default();
-    let memory = of.memory.unwrap_or(&none);
-    spaced(out, memory.virtual_now.saturating_mul(dialect.page_bytes));
+    spaced(out, task.start_time_ns / of.dialect.ns_per_tick);
+    spaced(out, memory.virtual_now.saturating_mul(of.dialect.page_bytes));
     spaced(out, memory.resident_coarse);
     spaced(out, of.process.resident_limit);
-    let addresses = match of.memory {
-        Some(memory) if dialect.sees_addresses => [memory.code_start, memory.code_end, memory.stack_start],
-        Some(_) => [1, 1, 0],
-        None => [0, 0, 0],
+    let addresses = match of.has_memory && !of.dialect.sees_addresses {
+        true => [1, 1, 0],
+        false => [memory.code_start, memory.code_end, memory.stack_start],
     };
     addresses.into_iter().for_each(|address| spaced(out, address));
     out.extend_from_slice(b" 0 0"); // the kernel shows the registers of tasks alone that are dumping core
-    write_signals(dialect, of, is_process, out);
-    write_end(dialect, of, is_process, out);
+    write_signals(of, is_process, out);
+    write_end(of, is_process, out);
     out.push(b'\n');
 }
 
-fn write_times(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
+fn write_times(of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
     let process = &of.process.process;
     let (group, task) = (&process.group, of.task);
     let (cpu_time, minor_faults, major_faults) = match is_process {
@@ -62,11 +56,11 @@ fn write_times(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Ve
         spaced(out, faults);
     }
     for ns in [user_ns, system_ns, process.children_user_ns, process.children_system_ns] {
-        spaced(out, ns / dialect.ns_per_tick);
+        spaced(out, ns / of.dialect.ns_per_tick);
     }
 }
 
-fn write_signals(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
+fn write_signals(of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
     let (task, process) = (of.task, of.process);
     for signals in
         [task.pending_signals, task.blocked_signals, process.ignored_signals, process.caught_signals]
@@ -74,39 +68,34 @@ fn write_signals(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut 
         spaced(out, signals & OLD_SIGNALS);
     }
     let is_one_task = !is_process || process.process.threads < 2;
-    spaced(out, u8::from(dialect.sees_addresses && is_one_task && task.state != 0));
+    spaced(out, u8::from(of.dialect.sees_addresses && is_one_task && task.state != 0));
     out.extend_from_slice(b" 0 0");
 }
 
-fn write_end(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
-    let (task, process) = (of.task, of.process);
+fn write_end(of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
+    let (task, process, memory) = (of.task, of.process, of.memory);
     spaced(out, task.exit_signal);
     for number in [task.processor, task.rt_priority, task.policy] {
         spaced(out, number);
     }
     let guest_ns = if is_process { process.guest_ns } else { task.guest_ns };
     for ns in [task.block_delay_ns, guest_ns, process.children_guest_ns] {
-        spaced(out, ns / dialect.ns_per_tick);
+        spaced(out, ns / of.dialect.ns_per_tick);
     }
-    match of.memory {
-        Some(memory) if dialect.sees_addresses => {
-            for address in [
-                memory.data_start,
-                memory.data_end,
-                memory.heap_start,
-                memory.arguments_start,
-                memory.arguments_end,
-                memory.environment_start,
-                memory.environment_end,
-            ] {
-                spaced(out, address);
-            }
-        }
-        _ => out.extend_from_slice(b" 0 0 0 0 0 0 0"),
+    for address in [
+        memory.data_start,
+        memory.data_end,
+        memory.heap_start,
+        memory.arguments_start,
+        memory.arguments_end,
+        memory.environment_start,
+        memory.environment_end,
+    ] {
+        spaced(out, if of.dialect.sees_addresses { address } else { 0 });
     }
     spaced(
         out,
-        match dialect.sees_addresses {
+        match of.dialect.sees_addresses {
             true if is_process && process.signal_flags & HAS_GROUP_EXIT_CODE != 0 => process.group_exit_code,
             true => task.exit_code,
             false => 0,
@@ -115,16 +104,13 @@ fn write_end(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<
 }
 
 /// Pages: size, resident, shared, text, 0, data, 0.
-pub(super) fn write_statm(dialect: &Dialect, of: &Parts<'_>, out: &mut Vec<u8>) {
-    let Some(memory) = of.memory else {
-        out.extend_from_slice(b"0 0 0 0 0 0 0\n");
-        return;
-    };
+pub(super) fn write_statm(of: &Parts<'_>, out: &mut Vec<u8>) {
+    let memory = of.memory;
     let shared = memory.file.saturating_add(memory.shmem);
     decimal(out, memory.virtual_now);
     spaced(out, shared.saturating_add(memory.anonymous));
     spaced(out, shared);
-    spaced(out, text_bytes(memory, dialect.page_bytes) / dialect.page_bytes);
+    spaced(out, text_bytes(of) / of.dialect.page_bytes);
     out.extend_from_slice(b" 0");
     spaced(out, memory.data.saturating_add(memory.stack));
     out.extend_from_slice(b" 0\n");

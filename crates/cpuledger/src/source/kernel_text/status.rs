@@ -3,11 +3,11 @@
 use cpuledger_bpf::abi;
 use cpuledger_model::task::flags;
 
-use super::bytes::{
-    Head, decimal, escaped, hexadecimal, kibibytes, list, mask, octal, short_hexadecimal, tabbed,
+use super::bytes::{decimal, escaped, hexadecimal, kibibytes, list, mask, octal, short_hexadecimal, tabbed};
+use super::parts::Section::{
+    self, Capabilities, Identity, Memory, Own, Placement, Process, Security, Signals, State, Umask,
 };
-use super::dialect::{Dialect, Line, Section};
-use super::parts::{Parts, name};
+use super::parts::{Parts, Write, name};
 use crate::source::records::state_letter;
 
 /// PID namespaces whose numbers a record holds.
@@ -27,183 +27,108 @@ const STORE_BYPASS_UNTIL_EXEC: u64 = 1 << 7;
 /// `ARCH_SHSTK_*` of arch/x86/include/uapi/asm/prctl.h.
 const THREAD_FEATURES: [(u64, &[u8]); 2] = [(1 << 0, b"shstk "), (1 << 1, b"wrss ")];
 
-/// Appends lines of one section.
-pub(super) fn write_lines(
-    dialect: &Dialect,
-    section: Section,
-    lines: &[(Head, Line)],
-    of: &Parts<'_>,
-    out: &mut Vec<u8>,
-) {
-    // What to look at is chosen for all lines, not for each.
-    match (section, of.memory, of.credentials, of.placement) {
-        (Section::Memory, Some(memory), ..) => {
-            each_line(lines, out, |line, out| write_memory(dialect, line, memory, of, out));
-        }
-        (Section::Placement, _, _, Some(placement)) => {
-            each_line(lines, out, |line, out| write_placement(dialect, line, placement, out));
-        }
-        (Section::Identity | Section::Capabilities | Section::Signals, _, Some(credentials), _) => {
-            each_line(lines, out, |line, out| write_credentials(dialect, line, credentials, of, out));
-        }
-        _ => {
-            let has_umask = of.task.marks & abi::CPULEDGER_STATUS_HAS_UMASK != 0;
-            let lines = lines.iter().filter(|(_, line)| has_umask || *line != Line::Umask);
-            each_line(lines, out, |line, out| write_value(dialect, line, of, out));
-        }
-    }
+/// Every line that can be rendered, by its name.
+pub(super) const LINES: &[(&str, Section, Write)] = &[
+    ("Name", Own, |of, out| escaped(out, name(of).as_bytes())),
+    ("Umask", Umask, |of, out| octal(out, of.task.umask)),
+    ("State", State, |of, out| out.extend_from_slice(state(of.task))),
+    ("Tgid", State, |of, out| decimal(out, of.process.process.pid)),
+    ("Ngid", State, |of, out| decimal(out, of.task.numa_group)),
+    ("Pid", Own, |of, out| decimal(out, of.task.tid)),
+    ("PPid", Identity, |of, out| decimal(out, of.process.process.ppid)),
+    ("TracerPid", Identity, |of, out| decimal(out, of.task.tracer_pid)),
+    ("Uid", Identity, |Parts { credentials: of, .. }, out| ids(out, [of.uid, of.euid, of.suid, of.fsuid])),
+    ("Gid", Identity, |Parts { credentials: of, .. }, out| ids(out, [of.gid, of.egid, of.sgid, of.fsgid])),
+    ("FDSize", Identity, |of, out| decimal(out, of.task.max_fds)),
+    ("Groups", Identity, |of, out| groups(out, of.credentials)),
+    ("NStgid", Identity, |of, out| numbers(&of.process.namespace_pids, of, out)),
+    ("NSpid", Own, |of, out| numbers(&of.task.namespace_tids, of, out)),
+    ("NSpgid", Process, |of, out| numbers(&of.process.namespace_pgids, of, out)),
+    ("NSsid", Process, |of, out| numbers(&of.process.namespace_sids, of, out)),
+    ("Kthread", Process, |of, out| decimal(out, u8::from(of.process.process.flags & flags::KTHREAD != 0))),
+    ("VmPeak", Memory, |of, out| pages(of, of.memory.virtual_peak.max(of.memory.virtual_now), out)),
+    ("VmSize", Memory, |of, out| pages(of, of.memory.virtual_now, out)),
+    ("VmLck", Memory, |of, out| pages(of, of.memory.locked, out)),
+    ("VmPin", Memory, |of, out| pages(of, of.memory.pinned, out)),
+    ("VmHWM", Memory, |of, out| pages(of, of.memory.resident_peak.max(resident(of)), out)),
+    ("VmRSS", Memory, |of, out| pages(of, resident(of), out)),
+    ("RssAnon", Memory, |of, out| pages(of, of.memory.anonymous, out)),
+    ("RssFile", Memory, |of, out| pages(of, of.memory.file, out)),
+    ("RssShmem", Memory, |of, out| pages(of, of.memory.shmem, out)),
+    ("VmData", Memory, |of, out| pages(of, of.memory.data, out)),
+    ("VmStk", Memory, |of, out| pages(of, of.memory.stack, out)),
+    ("VmExe", Memory, |of, out| kibibytes(out, code_bytes(of).0 / 1024)),
+    ("VmLib", Memory, |of, out| kibibytes(out, code_bytes(of).1 / 1024)),
+    ("VmPTE", Memory, |of, out| kibibytes(out, of.memory.page_table_bytes / 1024)),
+    ("VmSwap", Memory, |of, out| pages(of, of.memory.swap, out)),
+    ("HugetlbPages", Memory, |of, out| pages(of, of.memory.hugetlb, out)),
+    ("CoreDumping", Memory, |of, out| decimal(out, of.process.dumps_core)),
+    ("THP_enabled", Memory, |of, out| {
+        let is_enabled = of.dialect.has_huge_pages && of.memory.flags & HUGE_PAGES_DISABLED == 0;
+        decimal(out, u8::from(is_enabled));
+    }),
+    ("untag_mask", Memory, |of, out| match of.memory.marks & abi::CPULEDGER_STATUS_HAS_UNTAG {
+        0 => out.extend_from_slice(&of.dialect.untag_mask),
+        _ => short_hexadecimal(out, of.memory.untag_mask),
+    }),
+    ("Threads", Signals, |of, out| decimal(out, of.process.process.threads)),
+    ("SigQ", Signals, |of, out| {
+        decimal(out, of.credentials.queued_signals);
+        out.push(b'/');
+        decimal(out, of.process.queued_signals_limit);
+    }),
+    ("SigPnd", Signals, |of, out| hexadecimal(out, of.task.pending_signals)),
+    ("ShdPnd", Signals, |of, out| hexadecimal(out, of.process.shared_pending_signals)),
+    ("SigBlk", Signals, |of, out| hexadecimal(out, of.task.blocked_signals)),
+    ("SigIgn", Signals, |of, out| hexadecimal(out, of.process.ignored_signals)),
+    ("SigCgt", Signals, |of, out| hexadecimal(out, of.process.caught_signals)),
+    ("CapInh", Capabilities, |of, out| hexadecimal(out, of.credentials.inheritable)),
+    ("CapPrm", Capabilities, |of, out| hexadecimal(out, of.credentials.permitted)),
+    ("CapEff", Capabilities, |of, out| hexadecimal(out, of.credentials.effective)),
+    ("CapBnd", Capabilities, |of, out| hexadecimal(out, of.credentials.bounding)),
+    ("CapAmb", Capabilities, |of, out| hexadecimal(out, of.credentials.ambient)),
+    ("NoNewPrivs", Security, |of, out| decimal(out, u8::from(of.task.atomic_flags & NO_NEW_PRIVILEGES != 0))),
+    ("Seccomp", Security, |of, out| decimal(out, of.task.seccomp_mode)),
+    ("Seccomp_filters", Security, |of, out| decimal(out, of.task.seccomp_filters)),
+    ("Speculation_Store_Bypass", Security, |of, out| out.extend_from_slice(store_bypass(of))),
+    ("SpeculationIndirectBranch", Security, |of, out| out.extend_from_slice(indirect_branch(of))),
+    ("Cpus_allowed", Placement, |of, out| mask(out, &of.placement.cpus, of.dialect.cpus)),
+    ("Cpus_allowed_list", Placement, |of, out| list(out, &of.placement.cpus, of.dialect.cpus)),
+    ("Mems_allowed", Placement, |of, out| mask(out, &of.placement.nodes, of.dialect.nodes)),
+    ("Mems_allowed_list", Placement, |of, out| list(out, &of.placement.nodes, of.dialect.nodes)),
+    ("voluntary_ctxt_switches", Own, |of, out| decimal(out, of.task.voluntary_switches)),
+    ("nonvoluntary_ctxt_switches", Own, |of, out| decimal(out, of.task.involuntary_switches)),
+    ("x86_Thread_features", Own, |of, out| thread_features(out, of.task.thread_features)),
+    ("x86_Thread_features_locked", Own, |of, out| thread_features(out, of.task.locked_thread_features)),
+];
+
+fn ids(out: &mut Vec<u8>, [first, others @ ..]: [u32; 4]) {
+    decimal(out, first);
+    others.into_iter().for_each(|id| tabbed(out, id));
 }
 
-fn each_line<'a>(
-    lines: impl IntoIterator<Item = &'a (Head, Line)>,
-    out: &mut Vec<u8>,
-    mut write_value: impl FnMut(Line, &mut Vec<u8>),
-) {
-    for (head, line) in lines {
-        head.write(out);
-        write_value(*line, out);
-        out.push(b'\n');
-    }
+/// The size of this number of pages.
+fn pages(of: &Parts<'_>, count: u64, out: &mut Vec<u8>) {
+    kibibytes(out, count.saturating_mul(of.dialect.page_bytes) / 1024);
 }
 
-fn write_value(dialect: &Dialect, line: Line, of: &Parts<'_>, out: &mut Vec<u8>) {
-    let Parts { task, process, .. } = of;
-    match line {
-        Line::Name => escaped(out, name(of).as_bytes()),
-        Line::Umask => octal(out, task.umask),
-        Line::State => out.extend_from_slice(state(task)),
-        Line::Tgid => decimal(out, process.process.pid),
-        Line::NumaGroup => decimal(out, task.numa_group),
-        Line::Pid => decimal(out, task.tid),
-        Line::ParentPid => decimal(out, process.process.ppid),
-        Line::TracerPid => decimal(out, task.tracer_pid),
-        Line::FileTable => decimal(out, task.max_fds),
-        Line::KernelThread => decimal(out, u8::from(process.process.flags & flags::KTHREAD != 0)),
-        Line::Threads => decimal(out, process.process.threads),
-        Line::PendingSignals => hexadecimal(out, task.pending_signals),
-        Line::SharedPendingSignals => hexadecimal(out, process.shared_pending_signals),
-        Line::BlockedSignals => hexadecimal(out, task.blocked_signals),
-        Line::IgnoredSignals => hexadecimal(out, process.ignored_signals),
-        Line::CaughtSignals => hexadecimal(out, process.caught_signals),
-        Line::NoNewPrivileges => decimal(out, u8::from(task.atomic_flags & NO_NEW_PRIVILEGES != 0)),
-        Line::Seccomp => decimal(out, task.seccomp_mode),
-        Line::SeccompFilters => decimal(out, task.seccomp_filters),
-        Line::StoreBypass => out.extend_from_slice(store_bypass(dialect, task.atomic_flags)),
-        Line::IndirectBranch => out.extend_from_slice(indirect_branch(dialect, task.atomic_flags)),
-        Line::VoluntarySwitches => decimal(out, task.voluntary_switches),
-        Line::InvoluntarySwitches => decimal(out, task.involuntary_switches),
-        Line::ThreadFeatures => thread_features(out, task.thread_features),
-        Line::LockedThreadFeatures => thread_features(out, task.locked_thread_features),
-        Line::NamespacePids => numbers(&process.namespace_pids, of, out),
-        Line::NamespaceTids => numbers(&task.namespace_tids, of, out),
-        Line::NamespacePgids => numbers(&process.namespace_pgids, of, out),
-        Line::NamespaceSids => numbers(&process.namespace_sids, of, out),
-        _ => {}
-    }
-}
-
-/// Lines of sections that have to do with credentials.
-fn write_credentials(
-    dialect: &Dialect,
-    line: Line,
-    credentials: &abi::cpuledger_status_credentials,
-    of: &Parts<'_>,
-    out: &mut Vec<u8>,
-) {
-    match line {
-        Line::Uids => {
-            decimal(out, credentials.uid);
-            [credentials.euid, credentials.suid, credentials.fsuid]
-                .into_iter()
-                .for_each(|uid| tabbed(out, uid));
-        }
-        Line::Gids => {
-            decimal(out, credentials.gid);
-            [credentials.egid, credentials.sgid, credentials.fsgid]
-                .into_iter()
-                .for_each(|gid| tabbed(out, gid));
-        }
-        Line::Groups => groups(out, credentials),
-        Line::QueuedSignals => {
-            decimal(out, credentials.queued_signals);
-            out.push(b'/');
-            decimal(out, of.process.queued_signals_limit);
-        }
-        Line::Inheritable => hexadecimal(out, credentials.inheritable),
-        Line::Permitted => hexadecimal(out, credentials.permitted),
-        Line::Effective => hexadecimal(out, credentials.effective),
-        Line::Bounding => hexadecimal(out, credentials.bounding),
-        Line::Ambient => hexadecimal(out, credentials.ambient),
-        _ => write_value(dialect, line, of, out),
-    }
-}
-
-fn write_placement(
-    dialect: &Dialect,
-    line: Line,
-    placement: &abi::cpuledger_status_placement,
-    out: &mut Vec<u8>,
-) {
-    match line {
-        Line::Cpus => mask(out, &placement.cpus, dialect.cpus),
-        Line::CpuList => list(out, &placement.cpus, dialect.cpus),
-        Line::Nodes => mask(out, &placement.nodes, dialect.nodes),
-        Line::NodeList => list(out, &placement.nodes, dialect.nodes),
-        _ => {}
-    }
-}
-
-fn write_memory(
-    dialect: &Dialect,
-    line: Line,
-    memory: &abi::cpuledger_status_memory,
-    of: &Parts<'_>,
-    out: &mut Vec<u8>,
-) {
-    let resident = memory.anonymous.saturating_add(memory.file).saturating_add(memory.shmem);
-    let pages = |count: u64| count.saturating_mul(dialect.page_bytes);
-    let bytes = match line {
-        Line::CoreDumping => return decimal(out, of.process.dumps_core),
-        Line::HugePages => {
-            let is_enabled = dialect.has_huge_pages && memory.flags & HUGE_PAGES_DISABLED == 0;
-            return decimal(out, u8::from(is_enabled));
-        }
-        Line::UntagMask if memory.marks & abi::CPULEDGER_STATUS_HAS_UNTAG != 0 => {
-            return short_hexadecimal(out, memory.untag_mask);
-        }
-        Line::UntagMask => return out.extend_from_slice(&dialect.untag_mask),
-        Line::PageTables => memory.page_table_bytes,
-        Line::Executable => code_bytes(memory, dialect.page_bytes).0,
-        Line::Libraries => code_bytes(memory, dialect.page_bytes).1,
-        Line::VirtualPeak => pages(memory.virtual_peak.max(memory.virtual_now)),
-        Line::VirtualNow => pages(memory.virtual_now),
-        Line::Locked => pages(memory.locked),
-        Line::Pinned => pages(memory.pinned),
-        Line::ResidentPeak => pages(memory.resident_peak.max(resident)),
-        Line::Resident => pages(resident),
-        Line::Anonymous => pages(memory.anonymous),
-        Line::File => pages(memory.file),
-        Line::Shmem => pages(memory.shmem),
-        Line::Data => pages(memory.data),
-        Line::Stack => pages(memory.stack),
-        Line::Swap => pages(memory.swap),
-        Line::HugetlbPages => pages(memory.hugetlb),
-        _ => return,
-    };
-    kibibytes(out, bytes / 1024);
+/// Pages in memory.
+fn resident(of: &Parts<'_>) -> u64 {
+    of.memory.anonymous.saturating_add(of.memory.file).saturating_add(of.memory.shmem)
 }
 
 /// Pages of the program itself, in bytes, and of all other code.
-pub(super) fn code_bytes(memory: &abi::cpuledger_status_memory, page_bytes: u64) -> (u64, u64) {
-    let executable = memory.executable.saturating_mul(page_bytes);
-    let text = text_bytes(memory, page_bytes).min(executable);
+fn code_bytes(of: &Parts<'_>) -> (u64, u64) {
+    let executable = of.memory.executable.saturating_mul(of.dialect.page_bytes);
+    let text = text_bytes(of).min(executable);
     (text, executable - text)
 }
 
 /// From the page where the program's code begins to the page where it ends.
-pub(super) fn text_bytes(memory: &abi::cpuledger_status_memory, page_bytes: u64) -> u64 {
-    let end = memory.code_end.checked_next_multiple_of(page_bytes).unwrap_or(0);
-    end.wrapping_sub(memory.code_start / page_bytes * page_bytes)
+pub(super) fn text_bytes(of: &Parts<'_>) -> u64 {
+    let page_bytes = of.dialect.page_bytes;
+    let end = of.memory.code_end.checked_next_multiple_of(page_bytes).unwrap_or(0);
+    end.wrapping_sub(of.memory.code_start / page_bytes * page_bytes)
 }
 
 fn numbers(numbers: &[i32; LEVELS], of: &Parts<'_>, out: &mut Vec<u8>) {
@@ -239,9 +164,9 @@ fn state(task: &abi::cpuledger_status_task) -> &'static [u8] {
 }
 
 /// Where each task has its choice, what this process has there begins so; else it is the same for all.
-fn store_bypass(dialect: &Dialect, flags: u64) -> &[u8] {
-    match flags {
-        _ if !dialect.store_bypass.starts_with(b"thread ") => &dialect.store_bypass,
+fn store_bypass<'a>(of: &Parts<'a>) -> &'a [u8] {
+    match of.task.atomic_flags {
+        _ if !of.dialect.store_bypass.starts_with(b"thread ") => &of.dialect.store_bypass,
         flags if flags & STORE_BYPASS_FORCE_DISABLED != 0 => b"thread force mitigated",
         flags if flags & STORE_BYPASS_UNTIL_EXEC != 0 => b"vulnerable", // so the kernel puts it
         flags if flags & STORE_BYPASS_DISABLED != 0 => b"thread mitigated",
@@ -249,9 +174,9 @@ fn store_bypass(dialect: &Dialect, flags: u64) -> &[u8] {
     }
 }
 
-fn indirect_branch(dialect: &Dialect, flags: u64) -> &[u8] {
-    match flags {
-        _ if !dialect.indirect_branch.starts_with(b"conditional ") => &dialect.indirect_branch,
+fn indirect_branch<'a>(of: &Parts<'a>) -> &'a [u8] {
+    match of.task.atomic_flags {
+        _ if !of.dialect.indirect_branch.starts_with(b"conditional ") => &of.dialect.indirect_branch,
         flags if flags & INDIRECT_BRANCH_FORCE_DISABLED != 0 => b"conditional force disabled",
         flags if flags & INDIRECT_BRANCH_DISABLED != 0 => b"conditional disabled",
         _ => b"conditional enabled",

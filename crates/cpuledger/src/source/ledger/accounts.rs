@@ -83,16 +83,25 @@ impl TaskDivision {
     }
 }
 
+/// Whose time of a process it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Its living tasks.
+    Own,
+    /// Those that died.
+    DeadThreads,
+    /// The dead that it inherits from.
+    DeadChildren,
+}
+
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Account {
     pub(super) process: TaskId,
     pub(super) parts: Parts,
     pub(super) growth: Counters,
-    /// How the time of its living tasks divides, that of those that died, and that of the dead that it inherits from.
-    pub(super) own: TaskDivision,
-    pub(super) dead_threads: TaskDivision,
-    pub(super) dead_children: TaskDivision,
+    /// How the time of each [`Of`] divides.
+    divisions: [TaskDivision; 3],
     /// What accounts have booked to its tasks, and to the dead that it inherits from.
     pub(super) booked: Counters,
     /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
@@ -106,17 +115,10 @@ pub(super) struct Account {
 }
 
 impl Account {
-    fn add_growth(&mut self, growth: Option<&Growth>) {
-        match growth {
-            Some(growth) => self.growth.add(&growth.counters),
-            None => self.is_partial = true,
-        }
-    }
-
     /// By how much the time of its tasks on a CPU grew more than their runtime, and that of the dead that it inherits from; `None`: it is not known.
     pub(super) fn ahead_ns(&self) -> [Option<i64>; 2] {
-        let own = self.own.ahead_ns.zip(self.dead_threads.ahead_ns).map(|(own, dead)| own + dead);
-        [own, self.dead_children.ahead_ns]
+        let [own, dead_threads, dead_children] = self.divisions.map(|of| of.ahead_ns);
+        [own.zip(dead_threads).map(|(own, dead)| own + dead), dead_children]
     }
 
     /// How its parts divide, if that much was stolen of its tasks.
@@ -126,15 +128,12 @@ impl Account {
             // What is not of these is of the living, and not more than they have.
             ahead_ns.max(0).cast_unsigned().min(most_ns).max(stolen_ns.saturating_sub(self.parts.self_ns))
         };
+        let [own, dead_threads, dead_children] = self.divisions;
         make!(Division {
-            self_user_ns: self.own.user_ns,
-            exited_threads_user_ns: self.dead_threads.user_ns,
-            exited_threads_stolen_ns: self
-                .own
-                .ahead_ns
-                .zip(self.dead_threads.ahead_ns)
-                .map(threads_stolen_ns),
-            exited_children_user_ns: self.dead_children.user_ns,
+            self_user_ns: own.user_ns,
+            exited_threads_user_ns: dead_threads.user_ns,
+            exited_threads_stolen_ns: own.ahead_ns.zip(dead_threads.ahead_ns).map(threads_stolen_ns),
+            exited_children_user_ns: dead_children.user_ns,
         })
     }
 }
@@ -159,9 +158,7 @@ impl Accounts {
             process,
             parts,
             growth: nothing_used(),
-            own: TaskDivision::NOTHING,
-            dead_threads: TaskDivision::NOTHING,
-            dead_children: TaskDivision::NOTHING,
+            divisions: [TaskDivision::NOTHING; 3],
             booked: nothing_booked,
             is_partial: false,
             off_cpu: OffCpu::none(),
@@ -202,36 +199,26 @@ impl Accounts {
         account.living += 1;
     }
 
-    /// What a task of the process grew by that lives, and how its time divides; `None`: that is not known, or comes later.
-    pub(super) fn add_living_growth(
+    /// What a task grew by, and how its time divides; `None`: that is not known, or comes later.
+    pub(super) fn add_growth(
         &mut self,
         process: TaskId,
+        of: Of,
         growth: Option<&Growth>,
         division: TaskDivision,
     ) {
-        if let Some(account) = self.find(process) {
-            account.add_growth(growth);
-            account.own.add(division);
-        }
-    }
-
-    /// Likewise, of one that has died.
-    pub(super) fn add_dead_growth(
-        &mut self,
-        process: TaskId,
-        growth: Option<&Growth>,
-        division: TaskDivision,
-    ) {
-        if let Some(account) = self.find(process) {
-            account.add_growth(growth);
-            account.dead_threads.add(division);
+        let Some(account) = self.find(process) else { return };
+        account.divisions[of as usize].add(division);
+        match growth {
+            Some(growth) => account.growth.add(&growth.counters),
+            None => account.is_partial = true,
         }
     }
 
     /// How the time of a dead task divides that the process inherits.
     pub(super) fn inherit(&mut self, heir: TaskId, division: TaskDivision) {
         if let Some(account) = self.find(heir) {
-            account.dead_children.add(division);
+            account.divisions[Of::DeadChildren as usize].add(division);
         }
     }
 

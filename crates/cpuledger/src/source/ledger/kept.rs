@@ -7,7 +7,6 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use cpuledger_bpf::ledger as kernel;
 use cpuledger_client::namespace::check_namespace;
 use cpuledger_model::field::FIELDS;
-use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
 use serde::{Deserialize, Serialize};
 
@@ -15,15 +14,14 @@ use crate::caller::caller;
 use crate::error::Error;
 use crate::machine;
 
-use super::Ledger;
 use super::detail::{Detail, load_inspector};
 use super::hidden::Hidden;
 use super::limits;
 use super::rows::{RowBuilder, RowMemory};
-use super::supervisor::{Backoff, Supervised};
+use super::{Ledger, Rest};
 
 /// Of what is remembered. To be raised when that is written in another way, or means something else.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 /// What has to be the same in both processes.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,15 +56,6 @@ impl Kind {
         }
         (self != other).then_some("another version has written what it remembers")
     }
-}
-
-/// Small figures beside what is remembered of tasks.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Rest {
-    may_grow: bool,
-    finds_blocked: bool,
-    remembered_limit: u64,
-    lost: kernel::Lost,
 }
 
 fn unusable(reason: impl ToString) -> Error {
@@ -104,30 +93,12 @@ impl Ledger {
         }
         let (kernel, rest, rows) =
             postcard::from_bytes::<(kernel::Memory, Rest, RowMemory)>(memory).map_err(unusable)?;
-        let caller = caller();
         let kernel = kernel::Ledger::adopt(kernel, part)?;
-        limits::check_only(&caller, &kernel)?;
+        limits::check_only(&caller(), &kernel)?;
         let mut detail = Detail::open(load_inspector())?;
         let (hidden, _) = Hidden::beside(&mut detail)?;
-        Ok(Ledger {
-            size: kernel.options(),
-            kernel: Supervised::new(kernel),
-            successor: None,
-            growth_backoff: Backoff::default(),
-            may_grow: rest.may_grow,
-            most_slots: limits::most_slots(&caller),
-            rows: RowBuilder::resume(detail, rows, hidden),
-            remembered_limit: usize::try_from(rest.remembered_limit).unwrap_or(usize::MAX),
-            lost: rest.lost,
-            lost_before: kernel::Lost::default(),
-            walk: None,
-            others: Snapshot::default(),
-            walked_ns: 0,
-            due_walks: 1,
-            is_blocked_due: false,
-            last_need: 0,
-            finds_blocked: rest.finds_blocked,
-        })
+        let rows = RowBuilder::resume(detail, rows, hidden);
+        Ok(Ledger { due_walks: 1, ..Ledger::of(kernel, rows, rest) })
     }
 }
 
@@ -190,7 +161,7 @@ mod tests {
         let counters = postcard::to_stdvec(&Counters::ZERO).expect("they are written");
         assert_eq!(
             (FORMAT, bytes.len() - 3 * counters.len(), sum(&bytes) - 3 * sum(&counters)),
-            (7, 115, 2310),
+            (8, 113, 2289),
             "it is written in another way: raise FORMAT, and record this"
         );
         for length in 0..bytes.len() {

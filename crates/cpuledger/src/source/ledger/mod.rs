@@ -64,6 +64,8 @@ use cpuledger_model::interval::Interval;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 
+use serde::{Deserialize, Serialize};
+
 use crate::caller::caller;
 use crate::error::Error;
 use crate::machine::{self, spawn_scoped};
@@ -75,11 +77,12 @@ use rows::RowBuilder;
 use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
+pub use super::interface::Wanted;
 pub use kernel::{Lost, Watch, lacks, lacks_of_network, wire_root};
 #[cfg(feature = "testing")]
 pub use kernel::{tell_cgroups_apart, tell_devices_apart};
 pub use limits::slots_of_caller;
-pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
+pub use options::{MOST_GROWN_SLOTS, Options};
 
 /// How long before a cut the ledger wants to be told of it, so that every CPU has it in time: a reader calls [`Ledger::close`] that early.
 pub const LEAD_NS: u64 = 1_000_000;
@@ -116,6 +119,15 @@ pub struct Ledger {
     finds_blocked: bool,
     /// How many slots the interval before the running one needed.
     last_need: u64,
+}
+
+/// Small figures beside what is remembered of tasks.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Rest {
+    may_grow: bool,
+    finds_blocked: bool,
+    remembered_limit: u64,
+    lost: kernel::Lost,
 }
 
 /// How many more processes may be remembered than twice those alive.
@@ -162,26 +174,36 @@ impl Ledger {
         let kernel = kernel?;
         limits::check_only(&caller, &kernel)?;
         let rows = RowBuilder::new(Detail::open(inspector)?, before, clock::boottime())?;
-        let lost = kernel.lost();
-        Ok(Ledger {
+        let rest = Rest {
+            may_grow: options.may_grow,
+            finds_blocked: false,
+            remembered_limit: REMEMBERED_SLACK as u64,
+            lost: kernel.lost(),
+        };
+        Ok(Ledger::of(kernel, rows, rest))
+    }
+
+    /// One that reads these hooks.
+    fn of(kernel: kernel::Ledger, rows: RowBuilder, rest: Rest) -> Ledger {
+        Ledger {
             size: kernel.options(),
             kernel: Supervised::new(kernel),
             successor: None,
             growth_backoff: Backoff::default(),
-            may_grow: options.may_grow,
-            most_slots: limits::most_slots(&caller),
+            may_grow: rest.may_grow,
+            most_slots: limits::most_slots(&caller()),
             rows,
-            remembered_limit: REMEMBERED_SLACK,
+            remembered_limit: usize::try_from(rest.remembered_limit).unwrap_or(usize::MAX),
             due_walks: 0,
             is_blocked_due: false,
             last_need: 0,
-            lost,
+            lost: rest.lost,
             lost_before: Lost::default(),
             walk: None,
             others: Snapshot::default(),
             walked_ns: 0,
-            finds_blocked: false,
-        })
+            finds_blocked: rest.finds_blocked,
+        }
     }
 
     /// Finds the tasks that are blocked, stopped or wait for a CPU already, by one walk. From now on the states of their processes include

@@ -1,10 +1,8 @@
-//! What a ledger is asked for: how large it is, and what its intervals hold.
+//! How large a ledger is.
 
 use cpuledger_bpf::ledger as kernel;
 
 use cpuledger_model::accounts::Accounts;
-use cpuledger_model::field::FieldSet;
-use cpuledger_model::task::Pid;
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,16 +38,4 @@ impl Options {
     pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
         kernel::Options::possible_slots()
     }
-}
-
-/// What an interval shall hold besides the processes and tasks that ran in it.
-#[derive(Debug, Clone, Copy, Default)]
-#[non_exhaustive]
-pub struct Wanted<'a> {
-    /// Fields that will be looked at.
-    pub fields: FieldSet,
-    /// Processes that are wanted even if they did not run.
-    pub pids: &'a [Pid],
-    /// All processes and tasks are wanted: that costs a walk.
-    pub all: bool,
 }

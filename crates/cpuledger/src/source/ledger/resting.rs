@@ -6,6 +6,7 @@ use cpuledger_model::buffer::{Trim, empty};
 use cpuledger_model::counters::Counters;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::interval::{Blocked, Interval, Row};
+use cpuledger_model::make;
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::states::OffState;
 use cpuledger_model::states::{OffTasks, off_state};
@@ -13,10 +14,10 @@ use cpuledger_model::task::{Task, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::blocked::BlockedTasks;
+use super::blocked::{ByUser, blocked_as_listed, key, longest};
 
 /// The state of a living task that has not run since.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Resting {
     process: TaskId,
     state: OffState,
@@ -24,6 +25,8 @@ struct Resting {
     slot: Option<u32>,
     /// The CPU time that the walk told of it.
     runtime_ns: Option<u64>,
+    /// What is told of it by name. `None`: it is not blocked, or that was forgotten.
+    blocked: Option<Box<Blocked>>,
 }
 
 /// A task that waited for a CPU in all of an interval.
@@ -72,7 +75,7 @@ fn process_in(all: &Snapshot, task: &Task) -> Option<TaskId> {
 /// A task that rests, as a walk has listed it.
 fn resting_as_listed(row: &Task, process: TaskId, state: OffState) -> Resting {
     let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
-    Resting { process, state, slot: None, runtime_ns }
+    Resting { process, state, slot: None, runtime_ns, blocked: None }
 }
 
 /// Whether a row is of a task that has a CPU, or waits for one.
@@ -102,18 +105,18 @@ pub(super) struct RestingTasks {
     by_process: FxHashMap<TaskId, OffTasks>,
     /// Those of them that wait for a CPU.
     waiting: FxHashSet<TaskId>,
-    /// Those of them that are blocked, by name.
-    blocked: BlockedTasks,
+    /// Those of them that are blocked, as far as they are told by name.
+    blocked: ByUser,
 }
 
 impl Trim for RestingTasks {
     fn trim(&mut self) {
-        let RestingTasks { by_task, by_slot, by_process, waiting, blocked } = self;
+        // A tree has no room to spare.
+        let RestingTasks { by_task, by_slot, by_process, waiting, blocked: _ } = self;
         by_task.trim();
         by_slot.trim();
         by_process.trim();
         waiting.trim();
-        blocked.trim();
     }
 }
 
@@ -132,6 +135,7 @@ impl RestingTasks {
     /// Forgets the names of those that are blocked: of some nothing has told that they died.
     pub(super) fn forget_blocked(&mut self) {
         self.blocked.clear();
+        self.by_task.values_mut().for_each(|resting| resting.blocked = None);
     }
 
     /// Forgets those of processes that do not live.
@@ -168,11 +172,12 @@ impl RestingTasks {
     }
 
     fn remove(&mut self, task: TaskId) -> Option<OffState> {
-        let Resting { process, state, slot, .. } = self.by_task.remove(&task)?;
-        match state {
-            OffState::Waits => drop(self.waiting.remove(&task)),
-            OffState::Blocked | OffState::Io => self.blocked.wake(task),
-            OffState::Sleeps | OffState::Stopped | OffState::Unseen => {}
+        let Resting { process, state, slot, blocked, .. } = self.by_task.remove(&task)?;
+        if state == OffState::Waits {
+            self.waiting.remove(&task);
+        }
+        if let Some(blocked) = blocked {
+            self.blocked.remove(&key(&blocked));
         }
         if let Some(slot) = slot
             && self.by_slot.get(&slot) == Some(&task)
@@ -191,7 +196,8 @@ impl RestingTasks {
 
     /// The task of this slot, of this process, does this at the cut, after it has run.
     pub(super) fn rest(&mut self, slot: u32, task: TaskId, process: TaskId, state: OffState) {
-        self.insert(task, Resting { process, state, slot: Some(slot), runtime_ns: None });
+        let slot = Some(slot);
+        self.insert(task, Resting { process, state, slot, runtime_ns: None, blocked: None });
     }
 
     /// Likewise, one that waits for a CPU since it was woken, be there a slot of it or not. Returns what it did before; `None`: it slept, or
@@ -199,7 +205,8 @@ impl RestingTasks {
     pub(super) fn wait(&mut self, slot: Option<u32>, task: TaskId, process: TaskId) -> Option<OffState> {
         let known = self.by_task.get(&task).map(|resting| resting.state);
         if known != Some(OffState::Waits) {
-            self.insert(task, Resting { process, state: OffState::Waits, slot, runtime_ns: None });
+            let state = OffState::Waits;
+            self.insert(task, Resting { process, state, slot, runtime_ns: None, blocked: None });
         }
         known
     }
@@ -207,7 +214,16 @@ impl RestingTasks {
     /// Likewise, one that is blocked.
     pub(super) fn block(&mut self, slot: u32, blocked: Blocked, state: OffState) {
         self.rest(slot, blocked.task, blocked.process, state);
-        self.blocked.add(blocked);
+        self.name(blocked);
+    }
+
+    /// One that is blocked is told by name from now on.
+    fn name(&mut self, blocked: Blocked) {
+        if let Some(resting) = self.by_task.get_mut(&blocked.task).filter(|resting| resting.blocked.is_none())
+        {
+            self.blocked.insert(key(&blocked));
+            resting.blocked = Some(Box::new(blocked));
+        }
     }
 
     fn insert(&mut self, task: TaskId, resting: Resting) {
@@ -248,7 +264,7 @@ impl RestingTasks {
                 self.insert(row.id(), resting_as_listed(row, process, state));
             }
             if matches!(known.unwrap_or(state), OffState::Blocked | OffState::Io) {
-                self.blocked.find(row, process, start_ns);
+                self.name(blocked_as_listed(row, process, start_ns));
             }
         }
     }
@@ -268,7 +284,17 @@ impl RestingTasks {
     /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
     /// that are blocked since.
     pub(super) fn tell_blocked(&self, into: &mut Interval) {
-        self.blocked.tell(into);
+        let end_ns = into.end_ns;
+        let longest = longest(&self.blocked).into_iter();
+        let longest = longest.filter_map(|(.., task)| self.by_task.get(&task)?.blocked.as_deref());
+        let told = longest.map(|blocked| {
+            make!(Blocked {
+                blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
+                ..*blocked
+            })
+        });
+        into.blocked.get_or_insert_default().extend(told);
+        into.blocked_tasks = self.blocked.len() as u64;
     }
 
     /// Lists the tasks that waited for a CPU in all of an interval, sorted by process and tid, the leader first. To be called when those that
@@ -531,5 +557,95 @@ mod tests {
         assert_eq!(told(&resting, &row(b'Z', 100), true), States::default());
         assert_eq!(told(&resting, &row(b'S', 5001), true), States::default());
         assert_eq!(told(&resting, &row(b'S', 4900), false).elapsed_ns, 100);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_blocked {
+    use super::*;
+    use cpuledger_model::interval::MOST_BLOCKED;
+    use cpuledger_model::task::Tid;
+    use cpuledger_model::task::{Comm, Pid, State};
+
+    fn blocked(tid: i32, since_ns: u64) -> Blocked {
+        let task = TaskId::new(tid, 1);
+        make!(Blocked {
+            task,
+            process: task,
+            comm: Comm::new(b"hung"),
+            euid: Some(0),
+            since_ns: Some(since_ns),
+            blocked_for_ns: 0,
+            for_io: Some(true),
+        })
+    }
+
+    fn block(tasks: &mut RestingTasks, blocked: Blocked) {
+        tasks.block(blocked.task.tid.0.cast_unsigned(), blocked, OffState::Io);
+    }
+
+    fn wake(tasks: &mut RestingTasks, tid: i32) {
+        tasks.wake(tid.cast_unsigned(), blocked(tid, 0).task);
+    }
+
+    fn told(tasks: &RestingTasks, end_ns: u64) -> Vec<(i32, Option<u64>, u64)> {
+        let mut interval = make!(Interval { end_ns });
+        tasks.tell_blocked(&mut interval);
+        let rows = interval.blocked.expect("the ledger knows them");
+        assert!(interval.blocked_tasks >= rows.len() as u64);
+        rows.iter().map(|row| (row.task.tid.0, row.since_ns, row.blocked_for_ns)).collect()
+    }
+
+    #[test]
+    fn those_are_told_that_have_not_run_since_the_longest_first() {
+        let mut tasks = RestingTasks::default();
+        block(&mut tasks, blocked(7, 500));
+        block(&mut tasks, blocked(8, 400));
+        let row = |tid| {
+            let start_time_ns = Boottime::from_ns(1);
+            make!(Task {
+                known: FieldSet::ALL,
+                tid: Tid(tid),
+                pid: Pid(tid),
+                state: State(b'D'),
+                start_time_ns
+            })
+        };
+        let rows = Vec::from([7, 8, 9].map(row));
+        tasks.find(&make!(Snapshot { processes: rows.clone(), tasks: rows }), 600);
+        assert_eq!(told(&tasks, 1000), [(9, None, 400), (8, Some(400), 600), (7, Some(500), 500)]);
+        wake(&mut tasks, 8);
+        wake(&mut tasks, 8);
+        assert_eq!(told(&tasks, 2000), [(9, None, 1400), (7, Some(500), 1500)]);
+        wake(&mut tasks, 9);
+        block(&mut tasks, blocked(7, 2500));
+        assert_eq!(told(&tasks, 3000), [(7, Some(2500), 500)], "again");
+        wake(&mut tasks, 7);
+        assert!(tasks.by_task.is_empty() && tasks.blocked.is_empty());
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_the_count_is_not() {
+        let mut tasks = RestingTasks::default();
+        (1..2000).for_each(|tid| block(&mut tasks, blocked(tid, 5000 - tid.unsigned_abs() as u64)));
+        let mut interval = make!(Interval { end_ns: 10_000 });
+        tasks.tell_blocked(&mut interval);
+        let rows = interval.blocked.as_ref().expect("the ledger knows them");
+        assert_eq!((rows.len(), interval.blocked_tasks, rows[0].task.tid.0), (MOST_BLOCKED, 1999, 1999));
+    }
+
+    #[test]
+    fn no_user_keeps_those_of_another_out() {
+        let of_user = |euid, tid, since_ns| make!(Blocked { euid: Some(euid), ..blocked(tid, since_ns) });
+        let mut tasks = RestingTasks::default();
+        (0..2000).for_each(|tid| block(&mut tasks, of_user(1001, 10 + tid, 100)));
+        block(&mut tasks, of_user(1000, 5000, 900));
+        block(&mut tasks, of_user(1002, 5001, 50));
+        let told = told(&tasks, 1000);
+        assert_eq!(told.len(), MOST_BLOCKED + 2);
+        assert_eq!((told[0], told[told.len() - 1]), ((5001, Some(50), 950), (5000, Some(900), 100)));
+        wake(&mut tasks, 5000);
+        wake(&mut tasks, 5001);
+        assert_eq!((tasks.by_task.len(), tasks.blocked.len()), (2000, 2000));
     }
 }

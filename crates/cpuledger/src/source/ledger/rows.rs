@@ -30,18 +30,18 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::counters_of;
 
-use super::accounts::{Account, Accounts, OffCpu, TaskDivision};
+use super::accounts::{Account, Accounts, Of, OffCpu, TaskDivision};
 use super::detail::Detail;
 use super::disk_names::DiskNames;
 use super::ends::Ends;
 use super::hidden::Hidden;
-use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
 use super::wire_names::WireNames;
+use crate::source::interface::Wanted;
 use find::{find_process, find_process_along, find_row_along};
 use waiting::{LateTasks, with_wait};
 
@@ -71,9 +71,8 @@ pub(super) struct RowBuilder {
     late: LateTasks,
     /// What accounts tell of a task of which they have booked nothing.
     booked_nothing: Counters,
-    /// The processes that are looked at, and their threads with their pids.
-    wanted_processes: Vec<i32>,
-    wanted_threads: Vec<(i32, i32)>,
+    /// What is looked at, as [`order`] has it.
+    looked_at: Vec<(i32, bool, i32)>,
     wanted: Vec<WantedTask>,
     rows: Snapshot,
     /// For what the kernel keeps from programs.
@@ -129,8 +128,7 @@ impl RowBuilder {
             starved: Vec::new(),
             late: LateTasks::default(),
             booked_nothing: Counters::default(),
-            wanted_processes: Vec::new(),
-            wanted_threads: Vec::new(),
+            looked_at: Vec::new(),
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
@@ -174,7 +172,7 @@ impl RowBuilder {
             blocked: Some(Vec::new()),
             hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
-            waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals()),
+            waits: closed.waits.map_or_else(WaitTotals::default, |waits| waits.totals),
             pairs: closed.waits.and_then(|waits| waits.pairs).cloned(),
             network: closed.booked.network(),
             // What a cgroup receives would tell what /proc/PID/io guards.
@@ -248,7 +246,7 @@ impl RowBuilder {
             self.off_at_start.push(time.off.map(|off| {
                 let was_off = off.begin_ns <= closed.start_ns && !self.running.contains(&time.number);
                 let has_run = || self.lives.totals_of_task(task, Some(time.number)).is_some();
-                let is_new = || off.time.unseen_ns > 0 && !has_run();
+                let is_new = || off.time[OffState::Unseen as usize] > 0 && !has_run();
                 let otherwise = || if is_new() { OffState::Unseen } else { OffState::Sleeps };
                 OffTasks::one(was_off.then(|| rested.unwrap_or_else(otherwise)))
             }));
@@ -282,31 +280,25 @@ impl RowBuilder {
     /// The leader of each process with time, followed by its threads that ran. Likewise of those that waited for a CPU, and the processes that
     /// are wanted anyway.
     fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
-        let RowBuilder { wanted, wanted_processes: processes, wanted_threads: threads, starved, .. } = self;
+        let RowBuilder { wanted, looked_at, starved, .. } = self;
+        empty(looked_at);
+        let key = |process: TaskId, task: TaskId| (process.tid.0, task != process, task.tid.0);
+        looked_at.extend(self.accounts.all().iter().map(|account| key(account.process, account.process)));
+        let living = self.living.iter().map(|&index| order(&closed.tasks[index]));
+        looked_at.extend(living.filter(|(_, is_thread, _)| *is_thread));
+        for Starved { process, task, .. } in starved {
+            looked_at.extend([key(*process, *process), key(*process, *task)]);
+        }
+        // It consists of parts in their order.
+        looked_at.sort();
+        looked_at.dedup();
         empty(wanted);
-        empty(processes);
-        processes.extend(self.accounts.all().iter().map(|account| account.process.tid.0));
-        empty(threads);
-        let living = self.living.iter().map(|&index| &closed.tasks[index].slot);
-        threads.extend(living.map(|slot| (slot.pid, slot.tid)).filter(|(pid, tid)| pid != tid));
-        if !starved.is_empty() {
-            let numbers = starved.iter().map(|starved| (starved.process.tid.0, starved.task.tid.0));
-            threads.extend(numbers.filter(|(pid, tid)| pid != tid));
-            threads.sort_unstable();
-            processes.extend(starved.iter().map(|starved| starved.process.tid.0));
-            processes.sort_unstable();
-            processes.dedup();
+        for family in looked_at.chunk_by(|one, next| one.0 == next.0).filter(|family| !family[0].1) {
+            let tasks =
+                family.iter().map(|&(_, is_thread, tid)| WantedTask { tid, opens_process: !is_thread });
+            wanted.extend(tasks);
         }
-        let mut threads = threads.iter().peekable();
-        for &pid in processes.iter() {
-            wanted.push(WantedTask { tid: pid, opens_process: true });
-            while let Some(&(of, tid)) = threads.next_if(|(of, _)| *of <= pid) {
-                if of == pid {
-                    wanted.push(WantedTask { tid, opens_process: false });
-                }
-            }
-        }
-        let others = pids.iter().filter(|pid| processes.binary_search(&pid.0).is_err());
+        let others = pids.iter().filter(|pid| looked_at.binary_search(&(pid.0, false, pid.0)).is_err());
         wanted.extend(others.map(|pid| WantedTask { tid: pid.0, opens_process: true }));
     }
 
@@ -361,11 +353,8 @@ impl RowBuilder {
             self.book(if is_alive { seen.process } else { heir }, &booked, into);
             if is_alive {
                 // What it did under its old tid is the time of a thread that lives.
-                if has_died(time) {
-                    self.accounts.add_dead_growth(seen.process, Some(&growth), division);
-                } else {
-                    self.accounts.add_living_growth(seen.process, Some(&growth), division);
-                }
+                let of = if has_died(time) { Of::DeadThreads } else { Of::Own };
+                self.accounts.add_growth(seen.process, of, Some(&growth), division);
                 let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
                 self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
@@ -397,7 +386,7 @@ impl RowBuilder {
                 continue;
             }
             if has_threads {
-                self.accounts.add_dead_growth(process, None, TaskDivision::UNKNOWN);
+                self.accounts.add_growth(process, Of::DeadThreads, None, TaskDivision::UNKNOWN);
             }
             if has_children {
                 self.accounts.inherit(process, TaskDivision::UNKNOWN);
@@ -423,7 +412,7 @@ impl RowBuilder {
             let growth = self.lives.go_on(&seen, now.as_ref());
             let division =
                 growth.map_or(TaskDivision::UNKNOWN, |growth| TaskDivision::of(&growth, time.wall_ns));
-            self.accounts.add_living_growth(seen.process, growth.as_ref(), division);
+            self.accounts.add_growth(seen.process, Of::Own, growth.as_ref(), division);
             let states = seen.stretch.map(|stretch| stretch.states);
             let off_cpu = OffCpu {
                 states,

@@ -90,16 +90,17 @@ pub(super) fn renumbered(time: &TaskTime) -> Renumbered {
 
 /// What a task did that has run in the interval.
 pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
-    let Off { time: off, begin_ns, .. } = time.off?;
+    let Off { time: [waits_ns, sleep_ns, not_io_ns, io_wait_ns, stopped_ns, unseen_ns], begin_ns, .. } =
+        time.off?;
     let end_ns = if time.is_last { time.slot.end_ns_or_batch } else { cut_ns };
     Some(make!(States {
         elapsed_ns: end_ns.saturating_sub(begin_ns),
-        runqueue_wait_ns: off.waits_ns,
-        blocked_ns: off.blocked_ns + off.io_ns,
-        io_wait_ns: off.io_ns,
-        sleep_ns: off.sleeps_ns,
-        stopped_ns: off.stopped_ns,
-        unseen_ns: off.unseen_ns,
+        runqueue_wait_ns: waits_ns,
+        blocked_ns: not_io_ns + io_wait_ns,
+        io_wait_ns,
+        sleep_ns,
+        stopped_ns,
+        unseen_ns,
     }))
 }
 
@@ -137,8 +138,6 @@ pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_bpf::ledger::OffTime;
-
     use super::*;
     use crate::attribution::difference::lives::{Lives, Seen};
     use crate::life::Stretch;
@@ -148,8 +147,8 @@ mod tests {
     #[test]
     fn a_suspension_is_no_part_of_a_life() {
         let slot = abi::cpuledger_slot { tid: 7, pid: 7, start_time_ns: 1000, ..Default::default() };
-        let time = OffTime { sleeps_ns: 490, ..OffTime::default() };
-        let off = Off { time, at_cut: None, since_ns: None, begin_ns: 1000, first_ns: 1000 };
+        let off =
+            Off { time: [0, 490, 0, 0, 0, 0], at_cut: None, since_ns: None, begin_ns: 1000, first_ns: 1000 };
         let time = TaskTime {
             cgroup: [0; 2],
             number: 3,

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use crate::attribution::difference::kernel_accounts::{AccountCut, Fit, KernelAccounts, Share, Told};
 use crate::error::Error;
 use crate::machine;
-use crate::source::Source;
+use crate::source::interface::{Source, Wanted, blind, wait_reading};
 
 use super::cut::Cut;
 use super::identity::Window;
@@ -38,31 +38,12 @@ const EXCESS_NS: i64 = 10_000;
 /// What parts of a cut may be less than nothing.
 const LACKING_NS: i64 = 10_000;
 
-/// How often exits are read within an interval.
-const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
-
 /// Deaths that are remembered before those of short lives are forgotten, at least.
 const LEAST_DYING: usize = 1 << 16;
 
 /// More tasks than the machine has, by this factor and number, are remembered for tasks that have vanished unseen.
 const MOST_TIMES: usize = 2;
 const MOST_MORE: usize = 1 << 14;
-
-/// Which rows an interval has besides those of processes that used CPU time.
-#[derive(Debug, Clone, Copy, Default)]
-#[non_exhaustive]
-pub struct RowsOf<'a> {
-    /// These processes.
-    pub pids: &'a [Pid],
-    /// All processes.
-    pub all: bool,
-}
-
-impl RowsOf<'_> {
-    fn has(&self, pid: i32) -> bool {
-        self.all || self.pids.contains(&Pid(pid))
-    }
-}
 
 /// A death, as an interval tells it.
 #[derive(Debug, Clone, Copy)]
@@ -105,13 +86,13 @@ pub struct AccountBooks {
 }
 
 impl AccountBooks {
-    /// Keeps books by this source; gives it back where the kernel keeps no accounts. The second is why it cannot see tasks that exit.
-    pub fn begin(mut netlink: Netlink) -> Result<(AccountBooks, Option<String>), Box<Netlink>> {
+    /// Keeps books by this source; gives it back where the kernel keeps no accounts.
+    pub fn begin(mut netlink: Netlink) -> Result<AccountBooks, Box<Netlink>> {
         if !netlink.has_accounts() {
             return Err(Box::new(netlink));
         }
-        let blindness = netlink.watch_exits().err().map(Error::into_reason);
-        let books = AccountBooks {
+        let notices = Vec::from_iter(netlink.watch_exits().err().map(blind));
+        Ok(AccountBooks {
             netlink,
             accounts: KernelAccounts::default(),
             cookie: 0,
@@ -126,9 +107,8 @@ impl AccountBooks {
             shares: Vec::new(),
             grown: Vec::new(),
             idle: Snapshot::default(),
-            notices: Vec::new(),
-        };
-        Ok((books, blindness))
+            notices,
+        })
     }
 
     /// Whether its cuts have only what ran.
@@ -146,23 +126,14 @@ impl AccountBooks {
     /// # Errors
     /// When the kernel refuses to tell.
     pub fn wait(&mut self, deadline_ns: u64, stop: &Stop) -> Result<(), Error> {
-        while self.netlink.sees_exits() && !stop.is_requested() {
-            let wake_ns = machine::monotonic_ns() + LONGEST_WITHOUT_EXITS_NS;
-            if wake_ns >= deadline_ns {
-                break;
-            }
-            stop.sleep_until(wake_ns);
-            self.read_reports()?;
-        }
-        stop.sleep_until(deadline_ns);
-        Ok(())
+        wait_reading(self.netlink.sees_exits(), deadline_ns, stop, || self.read_reports())
     }
 
     /// Closes the interval that ends now, and begins the next. The first cut has none before it.
     ///
     /// # Errors
     /// When the kernel refuses a cut.
-    pub fn cut(&mut self, rows: &RowsOf<'_>, into: &mut Interval) -> Result<(), Error> {
+    pub fn cut(&mut self, wanted: &Wanted<'_>, into: &mut Interval) -> Result<(), Error> {
         self.netlink.known.begin_snapshot();
         self.read_reports()?;
         let online_cpus = machine::online_cpus();
@@ -170,7 +141,7 @@ impl AccountBooks {
         if is_first {
             self.begin_books(online_cpus)?;
         }
-        let (cut, _) = self.take(rows.all, online_cpus)?;
+        let (cut, _) = self.take(wanted.all, online_cpus)?;
         let at_ns = cut.at_ns;
         let suspended_ns = machine::suspended_ns();
         self.netlink.known.suspensions.note(at_ns, suspended_ns);
@@ -194,11 +165,11 @@ impl AccountBooks {
             self.note_first(&cut);
         } else {
             let window = Window { first_ns: at_ns, last_ns: machine::monotonic_ns() };
-            self.make_rows(&cut, window, rows, into)?;
+            self.make_rows(&cut, window, wanted, into)?;
         }
         into.read_end_ns = machine::monotonic_ns();
         if let Some(cuts) =
-            self.netlink.cuts.as_mut().filter(|_| cut.has_all && self.cookie != 0 && !rows.all)
+            self.netlink.cuts.as_mut().filter(|_| cut.has_all && self.cookie != 0 && !wanted.all)
         {
             cuts.release();
         }

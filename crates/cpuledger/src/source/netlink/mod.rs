@@ -88,7 +88,7 @@ use reaped::Reaped;
 use rows::{Abilities, Query, Rows};
 use socket::{BATCH, Failure, Received, Socket};
 
-pub use books::{AccountBooks, RowsOf};
+pub use books::AccountBooks;
 pub use cut::may_have_snapshots;
 pub use listener::WAITING_BYTES;
 

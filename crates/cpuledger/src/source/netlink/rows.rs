@@ -148,11 +148,9 @@ impl<'a> Rows<'a> {
                 self.totals = answer;
             }
             (Query::Leader(process), Some(figures)) => self.add_leader(process, &figures, window),
-            (Query::Thread(tid), Some(figures)) => {
-                if let Some(process) = self.process.filter(|process| is_of(&figures, process.pid)) {
-                    let mut row = self.row(tid, process, &figures, window);
-                    row.known = row.known.without(EFFECTIVE); // the leader's
-                    self.into.tasks.push(row);
+            (Query::Thread(_), Some(figures)) => {
+                if self.process.is_some_and(|process| is_of(&figures, process.pid)) {
+                    self.add_thread(figures, window);
                 }
             }
             (Query::Leader(_), None) => self.process = None,

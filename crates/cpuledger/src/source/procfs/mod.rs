@@ -97,12 +97,9 @@ impl Procfs {
     /// # Errors
     /// Only those that are not about the process.
     pub fn process(&mut self, pid: Pid, fields: FieldSet) -> Result<Option<Task>, Error> {
-        let needs = Needs::of(&Request::new(Scope::Processes, fields), self.available);
         let mut found = Snapshot::default();
-        self.reader.begin();
-        self.reader.read_process(self.root.as_fd(), pid.0, &needs, &mut found)?;
-        // /proc/TID answers for every thread; a thread sends no signal when it exits.
-        Ok(found.processes.pop().filter(|row| row.exit_signal >= 0))
+        self.add_process(pid, &Request::new(Scope::Processes, fields), &mut found)?;
+        Ok(found.processes.pop())
     }
 
     /// The pid of every process that can be seen.
@@ -130,6 +127,7 @@ impl Procfs {
             let needs = Needs::of(request, self.available);
             self.reader.read_process(self.root.as_fd(), pid.0, &needs, into)?;
         }
+        // /proc/TID answers for every thread; a thread sends no signal when it exits.
         if into.processes[processes..].iter().any(|row| row.exit_signal < 0) {
             into.processes.truncate(processes);
             into.tasks.truncate(tasks);

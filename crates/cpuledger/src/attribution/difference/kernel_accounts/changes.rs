@@ -67,9 +67,8 @@ impl KernelAccounts {
 
     /// Finds what each process grew by, without what released ones have left.
     pub(super) fn find_changes(&mut self, cut: &AccountCut<'_>) {
-        let mut changes = std::mem::take(&mut self.changes);
-        changes.clear();
         let mut begin = 0;
+        let mut changes = Vec::new();
         for records in cut.told.chunk_by(|one, other| one.pid == other.pid) {
             changes.extend(self.change(records, begin));
             begin += records.len();

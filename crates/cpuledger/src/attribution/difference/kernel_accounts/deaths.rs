@@ -58,18 +58,12 @@ impl KernelAccounts {
 
     /// Judges who was released by the cut.
     pub(super) fn judge(&mut self, cut: &AccountCut<'_>, lives: &dyn Fn(i32, i32) -> bool) {
-        let mut verdicts = std::mem::take(&mut self.verdicts);
-        verdicts.of_dying.clear();
-        verdicts.tasks.clear();
-        verdicts.processes.clear();
         let dying = self.dying.iter().filter(|dying| dying.is_process);
         self.dying_processes.clear();
         self.dying_processes.extend(dying.map(|dying| dying.pid));
-        for index in 0..self.dying.len() {
-            let verdict = self.verdict(self.dying[index], cut, lives);
-            verdicts.of_dying.push(verdict);
-        }
-        self.verdicts = verdicts;
+        let verdicts = (0..self.dying.len()).map(|index| self.verdict(self.dying[index], cut, lives));
+        let of_dying = verdicts.collect();
+        self.verdicts = Verdicts { of_dying, ..Verdicts::default() };
         if cut.has_all {
             self.find_missing(cut);
         }
@@ -258,14 +252,10 @@ impl KernelAccounts {
 
     /// Forgets the released, and remembers how far the others are.
     pub(super) fn remove_released(&mut self, cut: &AccountCut<'_>) {
-        let mut verdicts = std::mem::take(&mut self.verdicts);
-        for &tid in &verdicts.tasks {
-            self.remove_task(tid);
-        }
-        for &pid in &verdicts.processes {
-            self.remove_process(pid);
-        }
-        let mut next = verdicts.of_dying.drain(..);
+        let Verdicts { of_dying, tasks, processes } = std::mem::take(&mut self.verdicts);
+        tasks.into_iter().for_each(|tid| self.remove_task(tid));
+        processes.into_iter().for_each(|pid| self.remove_process(pid));
+        let mut next = of_dying.into_iter();
         let tells_start = &self.processes;
         self.dying.retain_mut(|dying| {
             let verdict = next.next().unwrap_or(Verdict::Over);
@@ -280,8 +270,6 @@ impl KernelAccounts {
             }
             matches!(verdict, Verdict::Stays | Verdict::Perhaps)
         });
-        drop(next);
-        self.verdicts = verdicts;
     }
 
     fn remove_task(&mut self, tid: i32) {

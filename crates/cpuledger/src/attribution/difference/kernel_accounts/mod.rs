@@ -74,13 +74,10 @@ impl KernelAccounts {
         let grown = cut.told.iter().map(|told| told.used.since(&self.used_by(told.tid, told.start)));
         growth.extend(grown.map(at_least_nothing));
         self.remove_released(cut);
-        let mut changes = std::mem::take(&mut self.changes);
-        for change in &changes {
-            let share = self.take_over(cut, change);
+        for change in std::mem::take(&mut self.changes) {
+            let share = self.take_over(cut, &change);
             shares.extend(share.filter(|_| self.has_begun));
         }
-        changes.clear();
-        self.changes = changes;
         self.link(cut);
         self.attribution.forget(cut.at_ns);
         self.has_begun = true;

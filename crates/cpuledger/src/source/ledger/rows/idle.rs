@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 use crate::source::procfs::is_start;
 
 use super::super::accounts::OffCpu;
-use super::super::options::Wanted;
 use super::super::resting::{IdleTime, Starved, hide_counters, is_dead};
 use super::RowBuilder;
 use super::find::{find_process, find_row, is_listed};
 use super::waiting::with_wait;
+use crate::source::interface::Wanted;
 
 /// Processes, or tasks, that did not run in an interval.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@ use cpuledger_model::task::Task;
 
 use crate::attribution::difference::kernel_accounts::{Share, Shown};
 use crate::error::Error;
+use crate::source::interface::Wanted;
 use crate::source::io_access::IoAccess;
 use crate::source::netlink::census::Process;
 use crate::source::netlink::cut::Cut;
@@ -18,7 +19,7 @@ use crate::source::netlink::rows::{Query, of_several, task_of, times};
 use crate::source::netlink::socket::BATCH;
 use crate::source::netlink::{Netlink, ask_at_once, open};
 
-use super::{AccountBooks, RowsOf};
+use super::AccountBooks;
 
 /// What of a process is summed over its tasks whenever there are several.
 const OF_SUMS: FieldSet = FieldSet::of(&[Field::Runtime, Field::User, Field::System]);
@@ -43,12 +44,12 @@ impl AccountBooks {
         &mut self,
         cut: &Cut,
         window: Window,
-        rows: &RowsOf<'_>,
+        wanted: &Wanted<'_>,
         into: &mut Interval,
     ) -> Result<(), Error> {
         let shares = std::mem::take(&mut self.shares);
         let shown: Vec<&Share> =
-            shares.iter().filter(|share| share.parts.total_ns() > 0 || rows.has(share.pid)).collect();
+            shares.iter().filter(|share| share.parts.total_ns() > 0 || wanted.has(share.pid)).collect();
         let leaders = self.missing_leaders(cut, &shown)?;
         let access = IoAccess::of_caller();
         let mut tasks = Vec::new();
@@ -69,7 +70,7 @@ impl AccountBooks {
             into.processes.push(Row::new(row, self.usage(share, &row, growth)));
         }
         self.shares = shares;
-        self.add_idle(rows, into)
+        self.add_idle(wanted, into)
     }
 
     /// Figures of the leaders of processes that ran, of those that did not run themselves.
@@ -190,9 +191,9 @@ impl AccountBooks {
     }
 
     /// Adds rows of the wanted processes that did not run.
-    fn add_idle(&mut self, rows: &RowsOf<'_>, into: &mut Interval) -> Result<(), Error> {
+    fn add_idle(&mut self, wanted: &Wanted<'_>, into: &mut Interval) -> Result<(), Error> {
         let mut is_added = false;
-        for pid in rows.pids {
+        for pid in wanted.pids {
             if into.processes.iter().any(|row| row.task.pid == *pid) {
                 continue;
             }
