@@ -1,6 +1,6 @@
 //! What a column of the tables is.
 
-use crate::figure::Key;
+use crate::figure::{Key, OF_NAME};
 use crate::sort;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_names::lookups::Lookups;
@@ -243,8 +243,7 @@ impl TableCell {
 
     /// What a source has to tell for it, beside the figure.
     pub fn fields(self) -> FieldSet {
-        let of_names = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
-        if self.name().is_some() { of_names } else { FieldSet::EMPTY }
+        if self.name().is_some() { OF_NAME } else { FieldSet::EMPTY }
     }
 }
 

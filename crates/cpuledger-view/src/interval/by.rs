@@ -4,7 +4,7 @@ use cpuledger_model::interval::{Blocked, Row, Usage};
 use cpuledger_proc::escape::append_escaped;
 
 use super::column::{CellContext, TableColumn, append_decimals, append_per_mille, per_mille};
-use super::{Page, Writer, for_each_row};
+use super::{Page, Writer, context_of, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
 use crate::key::Shown;
@@ -91,9 +91,7 @@ impl Writer {
         let not_listed = shown.interval.blocked_tasks - blocked.len() as u64;
         let others = shown.blocked.len().saturating_sub(MOST_BLOCKED_LINES) as u64 + not_listed;
         if others > 0 {
-            self.say("Blocked all the time: ");
-            self.number(others, " more");
-            self.end_line(text, page);
+            self.say_line(text, &format!("Blocked all the time: {others} more"), page);
         }
     }
 
@@ -106,42 +104,23 @@ impl Writer {
         shown: &Shown<'_>,
         page: &Page<'_>,
     ) {
-        self.cell.extend_from_slice(headers.count.as_bytes());
-        self.append_cell(COUNT_WIDTH, false);
-        self.cell.extend_from_slice(b"%CPU");
-        self.append_cell(SHARE_WIDTH, false);
+        self.say_cell(headers.count, COUNT_WIDTH, false);
+        self.say_cell("%CPU", SHARE_WIDTH, false);
         self.append_headers(columns);
-        self.say(headers.name);
-        self.end_line(text, page);
-        let length_ns = shown.interval.length_ns();
+        self.say_line(text, headers.name, page);
+        let context = context_of(shown, page);
         for sum in sums {
-            unsigned(&mut self.cell, sum.rows);
-            self.append_cell(COUNT_WIDTH, false);
-            append_per_mille(&mut self.cell, per_mille(sum.total.usage.cpu_ns, length_ns));
-            self.append_cell(SHARE_WIDTH, false);
-            let context = CellContext {
-                length_ns,
-                interval_ns: length_ns,
-                users: &page.around.users,
-                memory_total_bytes: None,
-                has_arguments: false,
-                cmdline: None,
-                is_task: false,
-                subtree_ns: None,
-                named: None,
-                has_units: false,
-                is_exact: false,
-            };
+            self.say_figure(COUNT_WIDTH, Some(sum.rows as u64), unsigned);
+            let share = per_mille(sum.total.usage.cpu_ns, context.length_ns);
+            self.say_figure(SHARE_WIDTH, Some(share), append_per_mille);
             self.append_cells(columns, &sum.total, &context);
-            self.say(sum.name.label());
-            self.end_line(text, page);
+            self.say_line(text, sum.name.label(), page);
         }
     }
 
     fn append_headers(&mut self, columns: &Columns) {
         for (column, width) in columns {
-            self.cell.extend_from_slice(column.name().as_bytes());
-            self.append_cell(*width, column.is_left());
+            self.say_header(column.name(), *width, column.is_left());
         }
     }
 

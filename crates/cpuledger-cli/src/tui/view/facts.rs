@@ -3,14 +3,14 @@
 use cpuledger::Interval;
 use cpuledger_proc::count::count_of;
 use cpuledger_view::interval::column::{decimals, text_of};
-use cpuledger_view::interval::{Writer, append_uptime};
+use cpuledger_view::interval::{append_uptime, head};
 
 use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 
 /// How much was not seen, or is lost: what the page of help says of it.
 pub(super) fn count_of_notes(interval: &Interval) -> usize {
-    Writer::default().append_losses(&mut Vec::new(), interval)
+    head::losses(interval).1
 }
 
 /// Of the capacity, the part that figures may be wrong by and still are as they are printed, nearly.
@@ -26,20 +26,14 @@ pub(super) fn is_inexact(interval: &Interval) -> bool {
         || elsewhere_ns > 0 && elsewhere_ns >= interval.capacity_ns / NEARLY
 }
 
-fn losses(interval: &Interval) -> String {
-    text_of(|text| {
-        Writer::default().append_losses(text, interval);
-    })
-}
-
 /// Sentences about the interval that is shown, and about the machine.
 pub(super) fn sentences(state: &State) -> Vec<String> {
     let Some(frame) = &state.frame else { return Vec::new() };
     let uptime = text_of(|text| append_uptime(text, frame.around.uptime.ticks(1_000_000_000)));
     let mut all = vec![
         format!("{}, up {uptime}", frame.around.time_of_day),
-        text_of(|text| Writer::default().append_balance(text, &frame.interval)),
-        losses(&frame.interval),
+        head::balance(&frame.interval),
+        head::losses(&frame.interval).0,
         counts(state, frame),
     ];
     all.extend(averages(frame));
