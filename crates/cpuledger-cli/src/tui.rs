@@ -68,7 +68,6 @@ mod effect;
 mod event;
 mod export;
 mod feed;
-mod file_detail;
 mod first;
 #[cfg(test)]
 mod fixture;

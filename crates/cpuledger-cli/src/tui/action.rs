@@ -1,5 +1,6 @@
 //! What keys, clicks and labels ask for.
 
+use super::travel::Travel;
 use super::views::View;
 
 /// What a key asks for.
@@ -93,18 +94,12 @@ pub enum Action {
     Last,
     /// Commands to the left or right.
     Scroll(isize),
-    /// By this number of intervals in time.
-    Step(i64),
-    /// The first interval.
-    Begin,
-    /// The last interval, or that of now.
-    Now,
+    /// To another interval, or play faster or slower.
+    Travel(Travel),
     /// The interval of a time.
     Jump,
     /// The next interval that has a row that matches.
     Find,
-    /// Play faster or slower.
-    Speed(i32),
     /// Back to the shell for a while.
     Suspend,
     /// Draw everything anew.

@@ -3,6 +3,7 @@
 use super::action::ExportFormat;
 use super::travel::Travel;
 use super::victim::Victim;
+use cpuledger_view::query::Query;
 
 /// What only the program around the state can do.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +32,8 @@ pub enum Effect {
     Export(ExportFormat, String),
     /// Show another interval.
     Travel(Travel),
+    /// Show the next interval that has a row which matches this filter.
+    Find(Query),
     /// Write the settings.
     Save,
 }

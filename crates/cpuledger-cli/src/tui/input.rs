@@ -9,14 +9,13 @@ use cpuledger_model::Dimension;
 use cpuledger_view::group;
 
 use super::action::{Action, ExportFormat};
-use super::config::Tree;
+use super::config::{Tree, next_theme};
 use super::effect::Effect;
 use super::frame::Kind;
 use super::keys;
 use super::listing::{Id, Item};
 use super::mode::{Help, Mode, PromptKind};
 use super::state::State;
-use super::theme::ThemeName;
 use super::travel::Travel;
 use super::views::View;
 
@@ -175,16 +174,13 @@ impl State {
             Action::Refresh => return Effect::Cut,
             Action::Save => return Effect::Save,
             Action::Leave => self.leave(),
-            Action::Step(count) => return Effect::Travel(Travel::Step(count)),
-            Action::Begin => return Effect::Travel(Travel::First),
-            Action::Now => return Effect::Travel(Travel::Last),
-            Action::Speed(step) => return Effect::Travel(Travel::Speed(step)),
+            Action::Travel(travel) => return Effect::Travel(travel),
             Action::Jump => self.open(PromptKind::Jump, String::new()),
             Action::Find => self.open(PromptKind::Find, self.wanted.clone()),
             Action::Help => self.mode = Mode::Help(Help::default()),
             Action::View(view) => return self.show_view(view),
             Action::Detail => self.open_detail(),
-            Action::Theme => self.next_theme(),
+            Action::Theme => self.settings.theme = next_theme(self.settings.theme),
             Action::Columns => self.open_columns(),
             Action::Sort => self.open_sort(),
             Action::Export(format) => self.open_export(format),
@@ -368,19 +364,6 @@ impl State {
         }
         self.detail = opened;
         self.files = None;
-    }
-
-    fn next_theme(&mut self) {
-        self.settings.theme = match self.settings.theme {
-            ThemeName::Auto => ThemeName::Sixteen,
-            ThemeName::Sixteen => ThemeName::Indexed,
-            ThemeName::Indexed => ThemeName::True,
-            ThemeName::True => ThemeName::Light,
-            ThemeName::Light => ThemeName::Dark,
-            ThemeName::Dark => ThemeName::Contrast,
-            ThemeName::Contrast => ThemeName::Mono,
-            ThemeName::Mono => ThemeName::Auto,
-        };
     }
 
     /// By another column from high to low; by the same one in the other direction.

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Action, ExportFormat};
+use super::travel::Travel;
 use super::views::View;
 
 /// A row of the table of keys.
@@ -72,24 +73,28 @@ pub static KEYS: [(&str, &[Binding]); 7] = [
         &[
             key(
                 &["(", "Shift-Left"],
-                Action::Step(-1),
+                Action::Travel(Travel::Step(-1)),
                 "the previous interval, recorded or shown earlier on this screen",
             ),
-            key(&[")", "Shift-Right"], Action::Step(1), "the next interval"),
-            key(&["b"], Action::Step(-10), "ten intervals back"),
-            key(&["f"], Action::Step(10), "ten intervals on"),
-            key(&["B", "Ctrl-Left"], Action::Step(-60), "sixty intervals back"),
-            key(&["v", "Ctrl-Right"], Action::Step(60), "sixty intervals on"),
-            key(&["^"], Action::Begin, "the first interval"),
-            key(&["$"], Action::Now, "jump to the last interval and follow new ones, or return to now"),
+            key(&[")", "Shift-Right"], Action::Travel(Travel::Step(1)), "the next interval"),
+            key(&["b"], Action::Travel(Travel::Step(-10)), "ten intervals back"),
+            key(&["f"], Action::Travel(Travel::Step(10)), "ten intervals on"),
+            key(&["B", "Ctrl-Left"], Action::Travel(Travel::Step(-60)), "sixty intervals back"),
+            key(&["v", "Ctrl-Right"], Action::Travel(Travel::Step(60)), "sixty intervals on"),
+            key(&["^"], Action::Travel(Travel::First), "the first interval"),
+            key(
+                &["$"],
+                Action::Travel(Travel::Last),
+                "jump to the last interval and follow new ones, or return to now",
+            ),
             key(
                 &[":"],
                 Action::Jump,
                 "the interval of a time, such as 03:12 (of the day that is shown) or -10m",
             ),
             key(&[";"], Action::Find, "the next interval with a row that matches, such as cpu>50 name=cc1"),
-            key(&["="], Action::Speed(1), "play twice as fast; Space plays and pauses"),
-            key(&["_"], Action::Speed(-1), "play half as fast"),
+            key(&["="], Action::Travel(Travel::Speed(1)), "play twice as fast; Space plays and pauses"),
+            key(&["_"], Action::Travel(Travel::Speed(-1)), "play half as fast"),
         ],
     ),
     (
@@ -177,7 +182,7 @@ pub static OF_TABLE: [Label; 14] = [
     ("F6", "Sort", Action::Sort),
     ("F9", "Kill", Action::Kill),
     ("Enter", "Details", Action::Detail),
-    ("(", "Past", Action::Step(-1)),
+    ("(", "Past", Action::Travel(Travel::Step(-1))),
     ("F2", "Columns", Action::Columns),
     ("H", "Threads", Action::Threads),
     ("i", "Idle", Action::All),
@@ -195,20 +200,20 @@ pub static OF_GROUPS: [Label; 8] = [
     ("*", "All", Action::FoldAll),
     ("F4", "Filter", Action::Filter),
     ("F6", "Sort", Action::Sort),
-    ("(", "Past", Action::Step(-1)),
+    ("(", "Past", Action::Travel(Travel::Step(-1))),
 ];
 
 /// For an interval of the past.
 pub static OF_PAST: [Label; 9] = [
     ("F1", "Help", Action::Help),
-    ("(", "Before", Action::Step(-1)),
-    (")", "Next", Action::Step(1)),
+    ("(", "Before", Action::Travel(Travel::Step(-1))),
+    (")", "Next", Action::Travel(Travel::Step(1))),
     (":", "Time", Action::Jump),
     (";", "Find", Action::Find),
     ("Space", "Play", Action::Refresh),
-    ("$", "Now", Action::Now),
+    ("$", "Now", Action::Travel(Travel::Last)),
     ("F4", "Filter", Action::Filter),
-    ("b", "10 back", Action::Step(-10)),
+    ("b", "10 back", Action::Travel(Travel::Step(-10))),
 ];
 
 /// For the pane of details.
@@ -244,36 +249,26 @@ pub static DIALOG_KEYS: [(&str, &str); 11] = [
     ),
 ];
 
-/// The name of a key as the table writes it; `None`: it has none there.
-pub fn name(event: &KeyEvent) -> Option<String> {
+/// The name of a key as the table writes it.
+fn name(event: &KeyEvent) -> String {
     let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
-    Some(match event.code {
-        KeyCode::Char(' ') => "Space".to_owned(),
-        KeyCode::Char(letter) if is_control => format!("Ctrl-{}", letter.to_ascii_uppercase()),
-        KeyCode::Char(letter) => letter.to_string(),
-        KeyCode::Left if event.modifiers.contains(KeyModifiers::SHIFT) => "Shift-Left".to_owned(),
-        KeyCode::Right if event.modifiers.contains(KeyModifiers::SHIFT) => "Shift-Right".to_owned(),
-        KeyCode::Left if is_control => "Ctrl-Left".to_owned(),
-        KeyCode::Right if is_control => "Ctrl-Right".to_owned(),
-        KeyCode::F(3) if event.modifiers.contains(KeyModifiers::SHIFT) => "F15".to_owned(),
-        KeyCode::F(number) => format!("F{number}"),
-        KeyCode::Up => "Up".to_owned(),
-        KeyCode::Down => "Down".to_owned(),
-        KeyCode::Left => "Left".to_owned(),
-        KeyCode::Right => "Right".to_owned(),
+    let is_shift = event.modifiers.contains(KeyModifiers::SHIFT);
+    match event.code {
+        KeyCode::Char(letter) if is_control && letter != ' ' => {
+            format!("Ctrl-{}", letter.to_ascii_uppercase())
+        }
+        KeyCode::Left | KeyCode::Right if is_shift => format!("Shift-{}", event.code),
+        KeyCode::Left | KeyCode::Right if is_control => format!("Ctrl-{}", event.code),
+        KeyCode::F(3) if is_shift => "F15".to_owned(),
         KeyCode::PageUp => "PgUp".to_owned(),
         KeyCode::PageDown => "PgDn".to_owned(),
-        KeyCode::Home => "Home".to_owned(),
-        KeyCode::End => "End".to_owned(),
-        KeyCode::Enter => "Enter".to_owned(),
-        KeyCode::Esc => "Esc".to_owned(),
-        _ => return None,
-    })
+        code => code.to_string(),
+    }
 }
 
 /// What a key does.
 pub fn action(event: &KeyEvent) -> Option<Action> {
-    let name = name(event)?;
+    let name = name(event);
     let mut bindings = KEYS.iter().flat_map(|(_, bindings)| *bindings);
     bindings.find(|binding| binding.keys.contains(&name.as_str())).map(|binding| binding.action)
 }

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 
 use super::action::Action;
 use super::config::{Settings, Tree};
-use super::file_detail::FileDetail;
+use super::event::FileLines;
 use super::frame::{Frame, Kind, List, RowRef};
 use super::history::History;
 use super::listing::{Arguments, Entry, Followed, Id, Item, Listing, Making, SleepOrder};
@@ -117,8 +117,8 @@ pub struct State {
     pub mode: Mode,
     /// The detail pane: of which task.
     pub detail: Option<(Kind, TaskId)>,
-    /// What its files say.
-    pub files: Option<Box<FileDetail>>,
+    /// What the files of a task say.
+    pub files: Option<(TaskId, FileLines)>,
     /// Where it is in time; `None`: what comes from the machine is shown.
     pub strip: Option<Strip>,
     /// The last filter for intervals.

@@ -183,7 +183,7 @@ impl State {
                     return Err("a filter, such as cpu>50 name=cc1".to_owned());
                 }
                 self.wanted = text.to_owned();
-                Ok(Effect::Travel(Travel::Find(text.to_owned())))
+                Ok(Effect::Find(query))
             }
             PromptKind::Export(_) if text.is_empty() => Err("a file needs a name".to_owned()),
             PromptKind::Export(format) => Ok(Effect::Export(*format, text.to_owned())),

@@ -51,3 +51,18 @@ pub(super) fn step(share: u32, is_ascii: bool) -> char {
     let steps = if is_ascii { ASCII } else { BARS };
     steps[(share as usize * (steps.len() - 1)).div_ceil(1000).min(steps.len() - 1)]
 }
+
+/// Draws shares of the last intervals, of which `most` has full height; returns the next column.
+pub(super) fn draw_sparkline(
+    shares: &[u64],
+    most: u64,
+    look: &Look,
+    buffer: &mut Buffer,
+    (from, row): (u16, u16),
+    style: impl Fn(u64) -> Style,
+) -> u16 {
+    let mark =
+        |share: u64| if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
+    let draw = |column, &share: &u64| write(buffer, column, row, &mark(share).to_string(), style(share));
+    shares.iter().fold(from, draw)
+}

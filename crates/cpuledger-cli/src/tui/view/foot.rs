@@ -9,7 +9,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::blame;
-use super::canvas::{Look, clear, fill, step, write};
+use super::canvas::{Look, clear, draw_sparkline, fill, write};
 use super::pieces::{Piece, draw_pieces, needed};
 use crate::tui::action::Action;
 use crate::tui::frame::Kind;
@@ -125,7 +125,8 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     }
     let next = write(buffer, next, row, &text, look.theme.label);
     let room = usize::from(end - next).min(INTERVALS);
-    draw_sparkline(&shares[shares.len().saturating_sub(room)..], most, look, buffer, (next, row));
+    let seen = &shares[shares.len().saturating_sub(room)..];
+    draw_sparkline(seen, most, look, buffer, (next, row), |_| look.theme.user);
 }
 
 /// `3/41, followed 6515 sh`.
@@ -167,21 +168,6 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
         }
     }
     words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
-}
-
-/// Shares of the last intervals; `most` has full height.
-pub(super) fn draw_sparkline(
-    shares: &[u64],
-    most: u64,
-    look: &Look,
-    buffer: &mut Buffer,
-    (from, row): (u16, u16),
-) {
-    let mut column = from;
-    for &share in shares {
-        let mark = if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
-        column = write(buffer, column, row, &mark.to_string(), look.theme.user);
-    }
 }
 
 /// An empty last line.

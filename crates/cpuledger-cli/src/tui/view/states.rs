@@ -14,7 +14,7 @@ use super::facts;
 use super::pieces::{self, Piece};
 use crate::cmd::top::select::is_wanted_blocked;
 use crate::tui::config::Settings;
-use crate::tui::frame::{Frame, Kind};
+use crate::tui::frame::Frame;
 use crate::tui::state::State;
 
 /// The columns that there is room for, with their widths.
@@ -25,11 +25,7 @@ pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) 
 
 /// Whether of any row it is not known what it did.
 fn has_unseen(frame: &Frame, settings: &Settings) -> bool {
-    let kind = if settings.has_threads { Kind::Task } else { Kind::Process };
-    let rows = match kind {
-        Kind::Process => &frame.interval.processes,
-        Kind::Task => &frame.interval.tasks,
-    };
+    let rows = if settings.has_threads { &frame.interval.tasks } else { &frame.interval.processes };
     let living = rows.iter().filter_map(|row| row.usage.states);
     let dead = frame.exited().iter().filter(|_| settings.has_exited).filter_map(|exited| exited.states);
     living.chain(dead).any(|states| states.unseen_ns > 0)

@@ -12,6 +12,7 @@ use cpuledger_model::make;
 use cpuledger_program::colors::Colors;
 use cpuledger_program::when::Named;
 use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
+use cpuledger_view::query::Query;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value as Json;
 
@@ -299,11 +300,13 @@ fn keys_go_through_time() {
         ("=", Travel::Speed(1)),
         ("_", Travel::Speed(-1)),
         (": @ 1 0 0 Enter", Travel::Jump(Named::realtime(100_000_000_000))),
-        ("; x Enter", Travel::Find("x".to_owned())),
-        // The last filter is there already.
-        ("; y Enter", Travel::Find("xy".to_owned())),
     ] {
         assert_eq!(travel(&mut state, keys), expected, "{keys}");
+    }
+    // The last filter is there already.
+    for (keys, expected) in [("; x Enter", "x"), ("; y Enter", "xy")] {
+        let query = Query::parse(expected).expect("a filter");
+        assert_eq!(press(&mut state, keys), Effect::Find(query), "{keys}");
     }
     // From what is shown.
     let before = Named { when: When::BeforeEnd(600_000_000_000), again_ns: None };

@@ -17,7 +17,7 @@ use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
 use crate::tui::theme::LEAST_BRIGHT;
-use crate::tui::view::canvas::{Look, step, write};
+use crate::tui::view::canvas::{Look, draw_sparkline, write};
 use crate::tui::view::place::{Place, put, put_cell, put_part};
 use crate::tui::view::states;
 
@@ -217,16 +217,10 @@ impl<'a> Line<'a> {
         let shares = self.state.history.of(row.kind, self.frame.whole(row).id());
         let width = usize::from(place.to - place.from);
         let seen = &shares[shares.len().saturating_sub(width)..];
-        let mut column = place.to - seen.len() as u16;
-        for &share in seen {
-            let mark = match share {
-                0 => ' ',
-                share => step((share * 1000 / self.most.max(1)) as u32, self.look.is_ascii),
-            };
-            let theme = &self.look.theme;
-            let style = if share < LEAST_BRIGHT { theme.idle } else { theme.user };
-            column = write(buffer, column, at.row, &mark.to_string(), at.styled(style));
-        }
+        let theme = &self.look.theme;
+        let style = |share| at.styled(if share < LEAST_BRIGHT { theme.idle } else { theme.user });
+        let from = place.to - seen.len() as u16;
+        draw_sparkline(seen, self.most, self.look, buffer, (from, at.row), style);
     }
 }
 
