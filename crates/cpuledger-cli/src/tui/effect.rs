@@ -1,6 +1,5 @@
 //! What the state says is to be done to the machine.
 
-use super::action::ExportFormat;
 use super::travel::Travel;
 use super::victim::Victim;
 use cpuledger_view::query::Query;
@@ -36,4 +35,13 @@ pub enum Effect {
     Find(Query),
     /// Write the settings.
     Save,
+}
+
+/// How what is seen is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// As one object.
+    Json,
+    /// As a table.
+    Csv,
 }

@@ -9,7 +9,7 @@ use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
-use super::action::ExportFormat;
+use super::effect::ExportFormat;
 use super::frame::{Frame, Kind, RowRef};
 use super::listing::Item;
 use super::state::State;

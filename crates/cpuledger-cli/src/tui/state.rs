@@ -13,7 +13,6 @@ use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 use rustix::process::geteuid;
 
-use super::action::Action;
 use super::config::{Settings, Tree};
 use super::event::FileLines;
 use super::frame::{Frame, Kind, List, RowRef};
@@ -48,12 +47,12 @@ pub struct Layout {
     pub rows: (u16, u16),
     /// Columns: from, to, and which of the settings.
     pub columns: Vec<(u16, u16, &'static str)>,
-    /// Words of the last line: from, to, what they do.
-    pub labels: Vec<(u16, u16, Action)>,
+    /// Words of the last line: from, to, the key that they stand for.
+    pub labels: Vec<(u16, u16, &'static str)>,
     /// The line of the help page that is first where its end is seen.
     pub last_of_help: usize,
-    /// Views of the first line: from, to, what leads there.
-    pub tabs: Vec<(u16, u16, Action)>,
+    /// Views of the first line: from, to, which.
+    pub tabs: Vec<(u16, u16, View)>,
     /// The graph of the head.
     pub timeline: Option<TimeLine>,
     /// The items of a list: its first line and the item there, and how many there are.

@@ -190,7 +190,8 @@ impl State {
         }
     }
 
-    pub(super) fn open_kill(&mut self, victim: Victim) {
+    pub(in crate::tui) fn open_kill(&mut self) {
+        let Some(victim) = self.chosen() else { return };
         let items = SIGNALS
             .map(|number| format!("{number:>2} SIG{}", signal::name(number).unwrap_or_default()))
             .to_vec();
@@ -198,12 +199,13 @@ impl State {
         self.open_menu(MenuKind::Signal(victim), title, items, 0);
     }
 
-    pub(super) fn open_io_priority(&mut self, victim: Victim) {
+    pub(in crate::tui) fn open_io_priority(&mut self) {
+        let Some(victim) = self.chosen() else { return };
         let title = format!("I/O priority of {} ({})", victim.id.tid, victim.name);
         self.open_menu(MenuKind::IoPriority(victim), title, choices::io_priorities(), 0);
     }
 
-    pub(super) fn open_sort(&mut self) {
+    pub(in crate::tui) fn open_sort(&mut self) {
         let settings = &self.settings;
         let states = STATE_COLUMNS.iter().filter(|column| settings.has_states && column.has_order());
         let columns = self.possible_columns().into_iter().map(TableColumn::name);
@@ -219,7 +221,7 @@ impl State {
         self.open_menu(MenuKind::Sort, "Sort by".to_owned(), items, selected);
     }
 
-    pub(super) fn open_columns(&mut self) {
+    pub(in crate::tui) fn open_columns(&mut self) {
         if self.settings.has_states {
             return self.complain("the states have columns of their own; press w for the others");
         }

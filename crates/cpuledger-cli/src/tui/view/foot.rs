@@ -11,7 +11,6 @@ use ratatui_core::style::Style;
 use super::blame;
 use super::canvas::{Look, clear, draw_sparkline, fill, write};
 use super::pieces::{Piece, draw_pieces, needed};
-use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
@@ -19,20 +18,9 @@ use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
-/// A word of the last line.
-pub(super) struct Label {
-    /// From this column of the screen.
-    pub from: u16,
-    /// To this one, exclusive.
-    pub to: u16,
-    /// What it does.
-    pub action: Action,
-    key: &'static str,
-    word: &'static str,
-}
-
-/// Those of what is shown, as far as there is room: what is first stays longest, and the way out is always there.
-pub(super) fn labels(state: &State, width: u16) -> Vec<Label> {
+/// The words of the last line for what is shown, from which column to which (exclusive), as far as there is room: what is first stays longest, and
+/// the way out is always there.
+pub(super) fn labels(state: &State, width: u16) -> Vec<(u16, u16, keys::Label)> {
     let offered: &[keys::Label] = if state.detail.is_some() {
         &keys::OF_DETAIL
     } else if state.strip.is_some() {
@@ -50,11 +38,9 @@ pub(super) fn labels(state: &State, width: u16) -> Vec<Label> {
         is_seen
     };
     let mut from = 0;
-    let place = |&(key, word, action): &keys::Label| {
+    let place = |&(key, word): &keys::Label| {
         let to = from + (key.len() + word.len()) as u16;
-        let label = Label { from, to, action, key, word };
-        from = to + 1;
-        label
+        (std::mem::replace(&mut from, to + 1), to, (key, word))
     };
     let shown: Vec<&keys::Label> = offered.iter().filter(fits).collect();
     shown.into_iter().chain([&keys::QUIT]).map(place).collect()
@@ -67,9 +53,9 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
         draw_note(&message.text, style, look, buffer, row);
         return;
     }
-    for label in labels(state, width) {
-        let next = write(buffer, label.from, row, label.key, look.theme.key);
-        write(buffer, next, row, label.word, look.theme.label);
+    for (from, _, (key, word)) in labels(state, width) {
+        let next = write(buffer, from, row, key, look.theme.key);
+        write(buffer, next, row, word, look.theme.label);
     }
 }
 

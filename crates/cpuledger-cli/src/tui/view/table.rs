@@ -10,6 +10,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
 use super::canvas::{Look, fill, write};
+use super::pieces::drop_highest;
 use super::place::{Place, put};
 use super::states;
 use crate::tui::config::{FIRST_COLUMNS, ShownColumn, Tree};
@@ -75,9 +76,7 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
             - 1
     };
     while columns.len() > 1 && needed(&columns) > usize::from(width) {
-        let highest = columns.iter().map(|shown| shown.column.rank()).max();
-        let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
-        place.map(|place| columns.remove(place));
+        drop_highest(&mut columns, |shown| shown.column.rank());
     }
     // The command has the room of those that say nothing.
     columns.retain(|shown| has_something(state, shown, width));

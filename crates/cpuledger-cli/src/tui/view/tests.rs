@@ -18,9 +18,8 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::cmd::top::options::{Arguments, Options};
-use crate::tui::action::ExportFormat;
 use crate::tui::config::{Settings, ShownColumn};
-use crate::tui::effect::Effect;
+use crate::tui::effect::{Effect, ExportFormat};
 use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
