@@ -9,7 +9,7 @@ mod pairs;
 mod parts;
 mod wire;
 
-use crate::cell::unsigned;
+use crate::cell::{two_digits, unsigned};
 use crate::column::TableCell;
 use crate::group::{DeadName, Name, Sum, dead_names};
 use crate::key::Shown;
@@ -20,7 +20,7 @@ use cpuledger_names::named::Named;
 use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
-use column::{CellContext, TableColumn, append_decimals, append_two_digits, of_batch, of_parts, text_of};
+use column::{CellContext, TableColumn, append_decimals, of_batch, of_parts, text_of};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]
@@ -260,7 +260,7 @@ pub fn append_uptime(cell: &mut Vec<u8>, seconds: u64) {
     if hours > 0 {
         unsigned(cell, hours);
         cell.push(b':');
-        append_two_digits(cell, minutes);
+        two_digits(cell, minutes);
     } else {
         unsigned(cell, minutes);
         cell.extend_from_slice(b" min");

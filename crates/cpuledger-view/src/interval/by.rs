@@ -23,12 +23,6 @@ const SHARE_WIDTH: usize = 5;
 /// Tasks that were blocked all the time that have a line each.
 const MOST_BLOCKED_LINES: usize = 40;
 
-/// Where rows are put together: how the count of rows and the names are headed.
-struct Headers {
-    count: &'static str,
-    name: &'static str,
-}
-
 impl Writer {
     /// A line for each row, with its states.
     pub(super) fn append_states(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
@@ -60,7 +54,7 @@ impl Writer {
             let wait = TableColumn::by_name("%WAIT");
             wait.map(|column| (ViewColumn::Column(column), column.width(false))).into_iter().collect()
         };
-        self.append_sums(text, &Headers { count: "ROWS", name: "GROUP" }, &columns, groups, shown, page);
+        self.append_sums(text, ["ROWS", "GROUP"], &columns, groups, shown, page);
     }
 
     /// A line for each name of the dead.
@@ -72,7 +66,7 @@ impl Writer {
         page: &Page<'_>,
     ) {
         let columns = if page.has_states { columns_of_sums(names, page) } else { Columns::new() };
-        self.append_sums(text, &Headers { count: "EXITED", name: "COMMAND" }, &columns, names, shown, page);
+        self.append_sums(text, ["EXITED", "COMMAND"], &columns, names, shown, page);
     }
 
     /// A line for each task that was blocked all the time.
@@ -98,16 +92,16 @@ impl Writer {
     fn append_sums(
         &mut self,
         text: &mut Vec<u8>,
-        headers: &Headers,
+        [count, name]: [&str; 2],
         columns: &Columns,
         sums: &[Sum],
         shown: &Shown<'_>,
         page: &Page<'_>,
     ) {
-        self.say_cell(headers.count, COUNT_WIDTH, false);
+        self.say_cell(count, COUNT_WIDTH, false);
         self.say_cell("%CPU", SHARE_WIDTH, false);
         self.append_headers(columns);
-        self.say_line(text, headers.name, page);
+        self.say_line(text, name, page);
         let context = context_of(shown, page);
         for sum in sums {
             self.say_figure(COUNT_WIDTH, Some(sum.rows as u64), unsigned);

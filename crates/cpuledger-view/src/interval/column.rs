@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 pub use crate::cell::value as append_value;
-use crate::cell::{command_line, signed, unsigned};
+use crate::cell::{command_line, signed, two_digits, unsigned};
 use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
 use crate::figure::alive_ns;
 use crate::key::Key;
@@ -12,7 +12,7 @@ use cpuledger_model::field::{Field, Unit, Value};
 use cpuledger_model::interval::Row;
 use cpuledger_model::task::Task;
 use cpuledger_names::manner::Manner;
-use cpuledger_names::named::{Grouped, Named};
+use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::append_escaped;
 
@@ -189,9 +189,7 @@ impl TableColumn {
             TableCell::Command => append_command(cell, task, context),
             TableCell::Parts | TableCell::History => {} // a picture is drawn, not written
             TableCell::Subtree => append_share(cell, context, context.subtree_ns, context.length_ns),
-            TableCell::Unit | TableCell::Container | TableCell::Pod | TableCell::Image => {
-                append_named(cell, task, context, declared.cell);
-            }
+            TableCell::Name(name) => append_named(cell, task, context, name),
         }
     }
 
@@ -201,8 +199,8 @@ impl TableColumn {
 }
 
 /// What the cgroup is called; a container without a name by its id.
-fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, shows: TableCell) {
-    match context.named.zip(shows.name()).map(|(named, name)| named.group(task, name)) {
+fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, name: NameKey) {
+    match context.named.map(|named| named.group(task, name)) {
         Some(Grouped::Name(name)) => append_escaped(cell, &name),
         Some(Grouped::None | Grouped::Unknown) | None => cell.push(b'-'),
     }
@@ -375,15 +373,11 @@ pub fn append_time(cell: &mut Vec<u8>, time_ns: u64) {
     let minutes = hundredths / 6000;
     unsigned(cell, minutes);
     cell.push(b':');
-    append_two_digits(cell, hundredths / 100 % 60);
+    two_digits(cell, hundredths / 100 % 60);
     if minutes < 1_000 {
         cell.push(b'.');
-        append_two_digits(cell, hundredths % 100);
+        two_digits(cell, hundredths % 100);
     }
-}
-
-pub(super) fn append_two_digits(cell: &mut Vec<u8>, number: u64) {
-    cell.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
 }
 
 #[cfg(test)]
