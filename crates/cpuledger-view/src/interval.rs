@@ -20,6 +20,7 @@ use cpuledger_names::named::Named;
 use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
+use by::Columns;
 use column::{CellContext, TableColumn, append_decimals, of_batch, of_parts, text_of};
 
 /// What the text shows besides the interval.
@@ -133,26 +134,16 @@ impl Writer {
             0 if place + 1 < columns.len() => COMMAND_WIDTH,
             width => width,
         };
-        for (place, column) in columns.iter().enumerate() {
-            self.say_header(column.name(), width(place), column.is_left());
-        }
-        self.end_line(text, page);
-        for_each_row(shown, page, |row, context| {
-            for (place, column) in columns.iter().enumerate() {
-                column.append(&mut self.cell, row, context);
-                self.append_cell(width(place), column.is_left());
-            }
-            self.end_line(text, page);
-        });
+        let columns: Columns =
+            columns.iter().enumerate().map(|(place, column)| (*column, width(place))).collect();
+        self.append_rows(text, &columns, shown, page);
     }
 
     /// The table of `--by parts`, and the sum of all processes, shown or not.
     fn append_parts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let is_share = |column: &TableColumn| column.cell() == TableCell::Share;
         let width = |column: &TableColumn| if is_share(column) { parts::WIDTH } else { column.width(false) };
-        for column in of_parts() {
-            self.say_header(column.name(), width(column), column.is_left());
-        }
+        self.append_headers(&of_parts().iter().map(|column| (*column, width(column))).collect());
         self.end_line(text, page);
         let mut append = |row: &Row, context: &CellContext<'_>, is_sum: bool| {
             let mut percents = parts::percents(&row.usage, context.length_ns).into_iter();

@@ -229,6 +229,11 @@ fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     });
     append_list(line, "from_procfs", &interval.from_procfs, |line, tid| append_number(line, tid.0));
     append_members(line, &MISSED_EXITS, interval);
+    end(line);
+}
+
+/// The end of a line that is an object.
+pub(crate) fn end(line: &mut Vec<u8>) {
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -344,7 +349,7 @@ pub(crate) fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &
 }
 
 /// Puts the closing bracket in the place of the last comma, and a comma behind it.
-pub(crate) fn close(line: &mut Vec<u8>, bracket: u8) {
+fn close(line: &mut Vec<u8>, bracket: u8) {
     if line.last() == Some(&b',') {
         line.pop();
     }
@@ -397,9 +402,7 @@ pub(crate) fn append_object<'a>(line: &mut Vec<u8>, members: impl Iterator<Item 
         }
         line.push(b',');
     }
-    close(line, b'}');
-    line.pop();
-    line.push(b'\n');
+    end(line);
 }
 
 /// The same escaped text as everywhere, which holds no controls, as a JSON string.

@@ -279,7 +279,7 @@ impl State {
     /// The task of the selected line.
     pub fn victim(&self) -> Option<Victim> {
         let (_, row) = self.row()?;
-        Some(Victim::of(row, escaped(row.comm.as_bytes())))
+        Some(Victim { pid: row.pid, id: row.id(), name: escaped(row.comm.as_bytes()) })
     }
 
     /// Says it.

@@ -1,5 +1,7 @@
 //! What `top --by` prints: states in the place of the usual columns, and rows put together.
 
+use std::cell::LazyCell;
+
 use cpuledger_model::interval::{Blocked, Row, Usage};
 use cpuledger_proc::escape::append_escaped;
 
@@ -8,12 +10,11 @@ use super::{Page, Writer, context_of, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
 use crate::key::Shown;
-use crate::shares::StateCell;
 use crate::shares::cells::Cells;
-use crate::shares::columns::{Room, ViewColumn, columns};
+use crate::shares::columns::{Room, columns};
 
-/// Columns of states, and their widths.
-type Columns = Vec<(ViewColumn, usize)>;
+/// Columns, and their widths.
+pub(super) type Columns = Vec<(TableColumn, usize)>;
 
 /// The width of a count of rows.
 const COUNT_WIDTH: usize = 7;
@@ -29,11 +30,21 @@ impl Writer {
         let mut has_unseen = false;
         for_each_row(shown, page, |row, _| has_unseen |= is_unseen(&row.usage));
         let room = Room { width: page.width, has_unseen, is_exact: false, without: &["STATES"] };
-        let columns = columns(&room);
-        self.append_headers(&columns);
+        self.append_rows(text, &columns(&room), shown, page);
+    }
+
+    /// A line for each row.
+    pub(super) fn append_rows(
+        &mut self,
+        text: &mut Vec<u8>,
+        columns: &Columns,
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        self.append_headers(columns);
         self.end_line(text, page);
         for_each_row(shown, page, |row, context| {
-            self.append_cells(&columns, row, context);
+            self.append_cells(columns, row, context);
             self.end_line(text, page);
         });
     }
@@ -52,7 +63,7 @@ impl Writer {
         } else {
             // The only state that other sources know.
             let wait = TableColumn::by_name("%WAIT");
-            wait.map(|column| (ViewColumn::Column(column), column.width(false))).into_iter().collect()
+            wait.map(|column| (column, column.width(false))).into_iter().collect()
         };
         self.append_sums(text, ["ROWS", "GROUP"], &columns, groups, shown, page);
     }
@@ -112,7 +123,7 @@ impl Writer {
         }
     }
 
-    fn append_headers(&mut self, columns: &Columns) {
+    pub(super) fn append_headers(&mut self, columns: &Columns) {
         for (column, width) in columns {
             self.say_header(column.name(), *width, column.is_left());
         }
@@ -120,28 +131,22 @@ impl Writer {
 
     /// The cells of a row. CPU time that is not known by mode stands in those of user and system time, as one.
     fn append_cells(&mut self, columns: &Columns, row: &Row, context: &CellContext<'_>) {
-        let cells = Cells::of(&row.usage, context.length_ns, context.is_exact);
+        let cells = LazyCell::new(|| Cells::of(&row.usage, context.length_ns, context.is_exact));
         let mut covered = None;
         for (column, width) in columns {
-            let state = match column {
-                ViewColumn::Column(column) => {
-                    column.append(&mut self.cell, row, context);
-                    self.append_cell(*width, column.is_left());
+            match column {
+                TableColumn::State(state) if state.name == "USR" && cells.is_undivided() => {
+                    covered = Some(width + 1);
                     continue;
                 }
-                ViewColumn::State(state) => state,
-            };
-            match state.name {
-                "USR" if cells.is_undivided() => covered = Some(width + 1),
-                "SYS" if cells.is_undivided() => {
-                    self.cell.extend_from_slice(cells.undivided_text().as_bytes());
-                    self.append_cell(width + covered.take().unwrap_or(0), false);
+                TableColumn::State(state) if state.name == "SYS" && cells.is_undivided() => {
+                    self.say_header(&cells.undivided_text(), width + covered.take().unwrap_or(0), false);
+                    continue;
                 }
-                _ => {
-                    self.cell.extend_from_slice(cells.text(state).as_bytes());
-                    self.append_cell(*width, state.cell == StateCell::Bar);
-                }
+                TableColumn::State(state) => self.cell.extend_from_slice(cells.text(state).as_bytes()),
+                column => column.append(&mut self.cell, row, context),
             }
+            self.append_cell(*width, column.is_left());
         }
     }
 }

@@ -4,12 +4,12 @@ use cpuledger_model::field::Value;
 use cpuledger_proc::escape::escaped;
 
 use super::document::Document;
-use super::json::{append_head, append_missing, end};
+use super::json::{append_head, append_missing};
 use super::text::{append_head as append_text_head, seconds, size};
 use crate::csv::{Cells, append_record};
 use crate::devices::{DEVICE, DeviceRow, Of, rows_of};
 use crate::interval::devices::unattributed_words;
-use crate::json::{append_device, append_list, append_member};
+use crate::json::{append_device, append_list, append_member, end};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.devices_report/1";

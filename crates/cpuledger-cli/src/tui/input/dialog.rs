@@ -244,7 +244,7 @@ impl State {
     /// Columns that can be chosen: those of the table, then every key.
     fn possible_columns(&self) -> Vec<TableColumn> {
         let mut possible: Vec<TableColumn> = self.settings.columns.iter().map(|shown| shown.column).collect();
-        let keys = PROCESS_KEYS.iter().map(|key| TableColumn::from(*key)).filter(|key| {
+        let keys = PROCESS_KEYS.iter().map(|key| TableColumn::Key(*key)).filter(|key| {
             // A header that is spelled like its key shows the same.
             !TABLE.iter().any(|column| column.name().eq_ignore_ascii_case(key.name()))
         });

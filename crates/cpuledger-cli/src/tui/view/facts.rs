@@ -43,30 +43,22 @@ pub(super) fn sentences(state: &State) -> Vec<String> {
 
 fn counts(state: &State, frame: &Frame) -> String {
     let interval = &frame.interval;
-    let mut parts = Vec::new();
-    if let Some(tasks) = frame.around.statistics.load.as_ref().and_then(|load| load.tasks) {
-        parts.push(count_of(tasks.into(), "task"));
-    }
-    if let Some(running) = frame.around.statistics.running {
-        parts.push(format!("{running} running"));
-    }
-    if let Some(born) = frame.around.born {
-        parts.push(format!("{born} born"));
-    }
-    if let Some(exited) = &interval.exited {
-        parts.push(format!(
-            "{} died",
-            exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
-        ));
-    }
-    let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
-    parts.push(format!("{} active", count_of(processes as u64, "process")));
-    if state.settings.has_all {
-        let (kind, noun) =
-            if state.settings.has_threads { (Kind::Task, "thread") } else { (Kind::Process, "process") };
-        parts.push(format!("{} listed", count_of(frame.all(kind).count() as u64, noun)));
-    }
-    parts.join(", ")
+    let statistics = &frame.around.statistics;
+    let tasks = statistics.load.as_ref().and_then(|load| load.tasks);
+    let lost = interval.unidentified_exits.unwrap_or(0) + interval.missed_exits;
+    let active = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
+    let (kind, noun) =
+        if state.settings.has_threads { (Kind::Task, "thread") } else { (Kind::Process, "process") };
+    let listed = state.settings.has_all.then(|| frame.all(kind).count() as u64);
+    let parts = [
+        tasks.map(|tasks| count_of(tasks.into(), "task")),
+        statistics.running.map(|running| format!("{running} running")),
+        frame.around.born.map(|born| format!("{born} born")),
+        interval.exited.as_ref().map(|exited| format!("{} died", exited.len() as u64 + lost)),
+        Some(format!("{} active", count_of(active as u64, "process"))),
+        listed.map(|listed| format!("{} listed", count_of(listed, noun))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How many tasks did what on average, from the sums of their nanoseconds.

@@ -1,10 +1,10 @@
 //! The view of states: bars, and all figures in words. Its columns and cells are those of `--batch`.
 
 use cpuledger_view::interval::by::append_blocked_task;
-use cpuledger_view::interval::column::text_of;
+use cpuledger_view::interval::column::{TableColumn, text_of};
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
-use cpuledger_view::shares::columns::{self, Room, ViewColumn};
+use cpuledger_view::shares::columns::{self, Room};
 use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn, Times};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
@@ -18,7 +18,7 @@ use crate::tui::frame::Frame;
 use crate::tui::state::State;
 
 /// The columns that there is room for, with their widths.
-pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) -> Vec<(ViewColumn, usize)> {
+pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) -> Vec<(TableColumn, usize)> {
     let has_unseen = frame.is_some_and(|frame| has_unseen(frame, settings));
     columns::columns(&Room { width, has_unseen, is_exact: settings.is_exact, without: &[] })
 }

@@ -232,7 +232,7 @@ fn what_is_on_the_screen_is_what_json_prints() {
             let name = key.name();
             let expected: Vec<String> = printed.iter().map(|row| as_text(&row[name])).collect();
             assert!(TableColumn::by_name(name).is_some(), "{name}");
-            state.settings.columns = vec![ShownColumn { column: (*key).into(), width: Some(100) }];
+            state.settings.columns = vec![ShownColumn { column: TableColumn::Key(*key), width: Some(100) }];
             let text = text(&mut state, 110, 60);
             let (first, _) = state.layout.rows;
             let seen: Vec<&str> =

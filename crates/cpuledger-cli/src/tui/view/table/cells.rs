@@ -5,9 +5,8 @@ use cpuledger::interval::{Row, Usage};
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{CellContext, TableColumn, per_mille};
 use cpuledger_view::layout;
-use cpuledger_view::shares::StateCell;
 use cpuledger_view::shares::cells::Cells;
-use cpuledger_view::shares::columns::ViewColumn;
+use cpuledger_view::shares::{StateCell, StateColumn};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
@@ -97,18 +96,18 @@ impl<'a> Line<'a> {
         };
         let states = Cells::of(&shown.usage, frame.cpu_length_ns(), settings.is_exact);
         for (index, place) in places.iter().enumerate() {
-            let ViewColumn::Column(column) = place.shown else {
-                self.draw_state(buffer, index, at, &states);
+            if let TableColumn::State(column) = place.shown {
+                self.draw_state(buffer, (index, column), at, &states);
                 continue;
-            };
-            match column.cell() {
+            }
+            match place.shown.cell() {
                 TableCell::Parts => {
                     let full_ns = context.length_ns.max(state.listing.most_ns);
                     let row = part.as_ref().map_or(&shown, |part| &part.row);
                     draw_parts(buffer, place, at, (&row.usage, full_ns), look);
                 }
                 TableCell::History => self.draw_history(buffer, place, at),
-                _ => self.draw_column(buffer, (place, column), at, &shown, &context),
+                _ => self.draw_column(buffer, place, at, &shown, &context),
             }
         }
     }
@@ -116,11 +115,12 @@ impl<'a> Line<'a> {
     fn draw_column(
         &mut self,
         buffer: &mut Buffer,
-        (place, column): (&Place, TableColumn),
+        place: &Place,
         at: At<'_>,
         shown: &Row,
         context: &CellContext<'_>,
     ) {
+        let column = place.shown;
         let shows = column.cell();
         let how = at.how(column);
         let shown = match (how, at.part) {
@@ -174,9 +174,14 @@ impl<'a> Line<'a> {
     }
 
     /// A cell of states. CPU time that is not known by mode stands in the cells of user and system time, as one.
-    fn draw_state(&self, buffer: &mut Buffer, index: usize, at: At<'_>, states: &Cells) {
+    fn draw_state(
+        &self,
+        buffer: &mut Buffer,
+        (index, column): (usize, &StateColumn),
+        at: At<'_>,
+        states: &Cells,
+    ) {
         let place = &self.places[index];
-        let ViewColumn::State(column) = place.shown else { return };
         match column.name {
             "STATES" => {
                 let width = place.to - place.from;
