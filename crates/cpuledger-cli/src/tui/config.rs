@@ -175,7 +175,10 @@ macro_rules! choice {
             key: $key,
             help: $help,
             get: |settings| Value::String(settings.$member.name().to_owned()),
-            set: |settings, value| choose(&mut settings.$member, value),
+            set: |settings, value| {
+                settings.$member = named(value)?;
+                Ok(())
+            },
         }
     };
 }
@@ -264,7 +267,8 @@ pub static SETTINGS: [Setting; 20] = [
         help: "Characters of the bars: auto (by locale), ascii or utf8.",
         get: |settings| Value::String(settings.is_ascii.name().to_owned()),
         set: |settings, value| {
-            choose(&mut settings.is_ascii, value).map_err(|_| "is auto, ascii or utf8".to_owned())
+            settings.is_ascii = named(value).map_err(|_| "is auto, ascii or utf8".to_owned())?;
+            Ok(())
         },
     },
     flag!(has_mouse, "mouse", "Use the mouse."),
@@ -373,19 +377,14 @@ pub fn next_theme(theme: ThemeName) -> ThemeName {
 /// # Errors
 /// When there is none.
 pub fn theme_by_name(name: &str) -> Result<ThemeName, String> {
-    let mut theme = ThemeName::Auto;
-    choose(&mut theme, &Value::String(name.to_owned()))?;
-    Ok(theme)
+    named(&Value::String(name.to_owned()))
 }
 
-fn choose<T: Named>(place: &mut T, value: &Value) -> Result<(), String> {
+/// What the file calls by that name.
+fn named<T: Named>(value: &Value) -> Result<T, String> {
     let found = value.as_str().and_then(|name| T::NAMES.iter().find(|(known, _)| *known == name));
-    let Some((_, value)) = found else {
-        let names: Vec<&str> = T::NAMES.iter().map(|(name, _)| *name).collect();
-        return Err(format!("is one of {}", names.join(", ")));
-    };
-    *place = *value;
-    Ok(())
+    let names = || T::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found.map(|(_, value)| *value).ok_or_else(|| format!("is one of {}", names()))
 }
 
 fn written(shown: &ShownColumn) -> String {

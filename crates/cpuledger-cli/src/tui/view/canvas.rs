@@ -30,6 +30,12 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     }
 }
 
+/// Empties a line.
+pub(super) fn blank(buffer: &mut Buffer, row: u16, look: &Look) {
+    clear(buffer, Rect::new(0, row, buffer.area.width, 1));
+    fill(buffer, row, look.theme.text);
+}
+
 /// Writes text from that column on, as much as there is room for; returns the next column.
 pub(super) fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, style: Style) -> u16 {
     if column >= buffer.area.width || row >= buffer.area.height {

@@ -5,11 +5,10 @@ use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::percent;
 use cpuledger_view::layout::wrap;
 use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::blame;
-use super::canvas::{Look, clear, draw_sparkline, fill, write};
+use super::canvas::{Look, blank, draw_sparkline, write};
 use super::pieces::{Piece, draw_pieces, needed};
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
@@ -65,8 +64,7 @@ pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buff
     lines.truncate(usize::from(buffer.area.height / 2).max(1));
     let first = (last + 1).saturating_sub(lines.len() as u16);
     for (row, line) in (first..).zip(&lines) {
-        clear(buffer, Rect::new(0, row, buffer.area.width, 1));
-        fill(buffer, row, look.theme.text);
+        blank(buffer, row, look);
         write(buffer, 0, row, line, style);
     }
     first
@@ -154,12 +152,4 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
         }
     }
     words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
-}
-
-/// An empty last line.
-pub(super) fn blank(buffer: &mut Buffer, look: &Look) -> u16 {
-    let row = buffer.area.height - 1;
-    clear(buffer, Rect::new(0, row, buffer.area.width, 1));
-    fill(buffer, row, look.theme.text);
-    row
 }
