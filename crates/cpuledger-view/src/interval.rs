@@ -20,8 +20,7 @@ use cpuledger_names::named::Named;
 use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
-use by::Columns;
-use column::{CellContext, TableColumn, append_decimals, of_batch, of_parts, text_of};
+use column::{CellContext, Columns, TableColumn, append_decimals, of_batch, of_parts, text_of};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]

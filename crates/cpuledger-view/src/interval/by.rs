@@ -5,16 +5,13 @@ use std::cell::LazyCell;
 use cpuledger_model::interval::{Blocked, Row, Usage};
 use cpuledger_proc::escape::append_escaped;
 
-use super::column::{CellContext, TableColumn, append_decimals, append_per_mille, per_mille};
+use super::column::{CellContext, Columns, TableColumn, append_decimals, append_per_mille, per_mille};
 use super::{Page, Writer, context_of, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
 use crate::key::Shown;
 use crate::shares::cells::Cells;
 use crate::shares::columns::{Room, columns};
-
-/// Columns, and their widths.
-pub(super) type Columns = Vec<(TableColumn, usize)>;
 
 /// The width of a count of rows.
 const COUNT_WIDTH: usize = 7;

@@ -55,6 +55,9 @@ pub enum TableColumn {
     State(&'static StateColumn),
 }
 
+/// Columns, and their widths.
+pub(super) type Columns = Vec<(TableColumn, usize)>;
+
 /// Those of the registry, from left to right: those of `--batch` first.
 pub static TABLE: LazyLock<Vec<TableColumn>> = LazyLock::new(|| {
     let column = |(column, declared): (&'static Column, _)| TableColumn::Declared(declared, column.key());

@@ -190,7 +190,8 @@ impl State {
         }
     }
 
-    pub(in crate::tui) fn open_kill(&mut self) {
+    /// A signal for the selected process.
+    pub fn open_kill(&mut self) {
         let Some(victim) = self.chosen() else { return };
         let items = SIGNALS
             .map(|number| format!("{number:>2} SIG{}", signal::name(number).unwrap_or_default()))
@@ -199,13 +200,15 @@ impl State {
         self.open_menu(MenuKind::Signal(victim), title, items, 0);
     }
 
-    pub(in crate::tui) fn open_io_priority(&mut self) {
+    /// An I/O priority for the selected task.
+    pub fn open_io_priority(&mut self) {
         let Some(victim) = self.chosen() else { return };
         let title = format!("I/O priority of {} ({})", victim.id.tid, victim.name);
         self.open_menu(MenuKind::IoPriority(victim), title, choices::io_priorities(), 0);
     }
 
-    pub(in crate::tui) fn open_sort(&mut self) {
+    /// What to sort by.
+    pub fn open_sort(&mut self) {
         let settings = &self.settings;
         let states = STATE_COLUMNS.iter().filter(|column| settings.has_states && column.has_order());
         let columns = self.possible_columns().into_iter().map(TableColumn::name);
@@ -221,7 +224,8 @@ impl State {
         self.open_menu(MenuKind::Sort, "Sort by".to_owned(), items, selected);
     }
 
-    pub(in crate::tui) fn open_columns(&mut self) {
+    /// Which columns there are.
+    pub fn open_columns(&mut self) {
         if self.settings.has_states {
             return self.complain("the states have columns of their own; press w for the others");
         }
