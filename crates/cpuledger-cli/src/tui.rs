@@ -18,7 +18,7 @@
 //!           └─ subscription, requests ─┴─── effect ◄──────┘
 //! ```
 //!
-//! Each type that crosses an arrow has a file of its own (`event.rs`, `effect.rs`, `subscription.rs`, `action.rs`, `mode.rs`, `frame.rs`) that imports
+//! Each type that crosses an arrow has a file of its own (`event.rs`, `effect.rs`, `subscription.rs`, `mode.rs`, `frame.rs`) that imports
 //! none of those that use it.
 //!
 //! - **The first picture** (`first.rs`) is of files of /proc, read within 80 ms by a thread of its own. It and the thread that shows are there before
@@ -57,7 +57,6 @@
 //! - **Files of tasks** (`reader.rs`) are read on a thread of their own, which gets what is wanted now, not what was: there is no queue that grows.
 
 mod act;
-mod action;
 mod app;
 mod around;
 mod backend;
@@ -68,7 +67,6 @@ mod effect;
 mod event;
 mod export;
 mod feed;
-mod file_detail;
 mod first;
 #[cfg(test)]
 mod fixture;

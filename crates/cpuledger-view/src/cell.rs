@@ -43,7 +43,8 @@ fn padded(cell: &mut Vec<u8>, number: u64, width: usize, filler: u8) {
     cell.extend_from_slice(digits);
 }
 
-fn two_digits(cell: &mut Vec<u8>, number: u64) {
+/// Appends the last two digits of a number.
+pub fn two_digits(cell: &mut Vec<u8>, number: u64) {
     cell.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
 }
 
@@ -253,27 +254,21 @@ pub fn running_on(row: &Row<'_>, cell: &mut Vec<u8>) {
 }
 
 pub fn time(row: &Row<'_>, cell: &mut Vec<u8>) {
-    let seconds = row.cpu_seconds();
-    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
-    if days > 0 {
-        unsigned(cell, days);
-        cell.push(b'-');
-    }
-    two_digits(cell, hours);
-    cell.push(b':');
-    two_digits(cell, seconds / 60 % 60);
-    cell.push(b':');
-    two_digits(cell, seconds % 60);
+    clock(cell, row.cpu_seconds(), true);
 }
 
 pub fn elapsed(row: &Row<'_>, cell: &mut Vec<u8>) {
-    let seconds = row.elapsed_seconds();
+    clock(cell, row.elapsed_seconds(), false);
+}
+
+/// `[days-]hh:mm:ss`; without hours, where these may be left out and there are none.
+fn clock(cell: &mut Vec<u8>, seconds: u64, has_hours: bool) {
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
     if days > 0 {
         unsigned(cell, days);
         cell.push(b'-');
     }
-    if days > 0 || hours > 0 {
+    if has_hours || seconds >= 3600 {
         two_digits(cell, hours);
         cell.push(b':');
     }

@@ -1,6 +1,6 @@
 //! Figures: what JSON, CSV, orders and filters tell of a row of an interval.
 
-use cpuledger_model::field::{Field, Unit, Value};
+use cpuledger_model::field::{Field, FieldSet, Unit, Value};
 use cpuledger_model::interval::{Row, Usage};
 
 /// What an interval tells of a row beyond the fields of a task.
@@ -13,6 +13,9 @@ pub struct Part {
     /// Its value.
     pub value: fn(&Usage) -> Value<'static>,
 }
+
+/// What names of a row are looked up by that its cgroup leads to.
+pub(crate) const OF_NAME: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
 
 /// The time that a row was alive, of which what it did is told in percent; the length of the interval where it is not known.
 pub fn alive_ns(usage: &Usage, length_ns: u64) -> u64 {

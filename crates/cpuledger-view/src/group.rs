@@ -15,6 +15,7 @@ use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::escaped;
 
+use crate::figure::OF_NAME;
 use crate::key::{Key, PROCESS_KEYS};
 
 pub use ancestry::Ancestry;
@@ -44,13 +45,22 @@ pub fn needs_names(dimension: Dimension) -> bool {
     dimension.place_of_cgroup().is_some()
 }
 
+/// The name of a cgroup that rows are put together by; `None`: something else.
+pub(crate) fn name_key(dimension: Dimension) -> Option<NameKey> {
+    match dimension {
+        Dimension::Unit => Some(NameKey::Unit),
+        Dimension::Container => Some(NameKey::Container),
+        Dimension::Pod => Some(NameKey::Pod),
+        Dimension::Image => Some(NameKey::Image),
+        _ => None,
+    }
+}
+
 /// What is read of a row to put it together with others.
 pub fn fields(dimension: Dimension) -> FieldSet {
     match dimension {
         Dimension::Cgroup => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
-        Dimension::Unit | Dimension::Container | Dimension::Pod | Dimension::Image => {
-            FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm])
-        }
+        Dimension::Unit | Dimension::Container | Dimension::Pod | Dimension::Image => OF_NAME,
         Dimension::User => FieldSet::of(&[Field::Euid]),
         Dimension::Command => FieldSet::of(&[Field::Comm]),
         Dimension::Process => FieldSet::of(&[Field::Pid, Field::StartTime, Field::Comm]),
@@ -74,20 +84,14 @@ pub fn name_of(dimension: Dimension, row: &Task, known: &Known<'_>) -> Name {
     if row.is_remainder() {
         return Name::Remainder;
     }
-    let of_cgroup = |key| match known.named.group(row, key) {
-        Grouped::Name(name) => Name::of(&name),
-        Grouped::None => Name::Without(key.name()),
-        Grouped::Unknown => Name::Unknown,
-    };
+    if let Some(key) = name_key(dimension) {
+        return Name::found(known.named.group(row, key), key);
+    }
     match dimension {
         Dimension::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match known.named.cgroup(&key) {
             Some(names) => Name::of(&names.path),
             None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
         }),
-        Dimension::Unit => of_cgroup(NameKey::Unit),
-        Dimension::Container => of_cgroup(NameKey::Container),
-        Dimension::Pod => of_cgroup(NameKey::Pod),
-        Dimension::Image => of_cgroup(NameKey::Image),
         Dimension::User if !row.known.contains(Field::Euid) => Name::Unknown,
         Dimension::User => match known.users.name(row.euid) {
             b"" => Name::Text(row.euid.to_string()),
@@ -96,7 +100,7 @@ pub fn name_of(dimension: Dimension, row: &Task, known: &Known<'_>) -> Name {
         Dimension::Command if !row.known.contains(Field::Comm) => Name::Unknown,
         Dimension::Command => Name::of(row.comm.as_bytes()),
         Dimension::Process => known.ancestry.process(row.pid),
-        Dimension::Ancestor => known.ancestry.path(row.pid),
+        _ => known.ancestry.path(row.pid),
     }
 }
 
@@ -141,6 +145,15 @@ pub enum Name {
 impl Name {
     pub(crate) fn of(name: &[u8]) -> Name {
         Name::Text(escaped(name))
+    }
+
+    /// What a cgroup is called by this key.
+    pub(crate) fn found(found: Grouped<'_>, key: NameKey) -> Name {
+        match found {
+            Grouped::Name(name) => Name::of(&name),
+            Grouped::None => Name::Without(key.name()),
+            Grouped::Unknown => Name::Unknown,
+        }
     }
 
     /// The words for it. Users choose names of at most 15 bytes, so longer words are no name.

@@ -8,7 +8,7 @@ use crate::member::{
     known, known_bytes, known_name,
 };
 use crate::pairs::{self, Side};
-use crate::wire::{self, WIRE_ROW, WireName};
+use crate::wire::{self, WIRE_ROW};
 use cpuledger_model::Dimension;
 use cpuledger_model::disk::Disk;
 use cpuledger_model::field::{Field, Value};
@@ -54,8 +54,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
 
 /// Appends the interval with its rows put together as one line. Lists of rows, of the dead and of blocked tasks are not in it.
 pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, groups: &[Sum]) {
-    append_head(line, GROUPS_SCHEMA, shown);
-    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_head_by(line, GROUPS_SCHEMA, shown, by.name());
     append_list(line, "groups", groups, |line, group| {
         append_braced(line, |line| {
             append_name(line, &group.name);
@@ -70,8 +69,7 @@ pub fn append_groups(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension, group
 
 /// Appends who made whom wait as one line: cgroups by the names that they have.
 pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
-    append_head(line, PAIRS_SCHEMA, shown);
-    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_head_by(line, PAIRS_SCHEMA, shown, by.name());
     let pairs = shown.interval.pairs.as_ref().zip(shown.named);
     let pairs = pairs.map(|(pairs, named)| pairs::by_name(pairs, by, named));
     append_known_list(line, "pairs", pairs, |line, pair| {
@@ -88,21 +86,17 @@ pub fn append_pairs(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
 
 /// Appends what each disk did as one line, by the names that disks have.
 pub fn append_devices(line: &mut Vec<u8>, shown: &Shown<'_>) {
-    append_head(line, DEVICES_SCHEMA, shown);
-    append_member(line, "by", Value::Bytes(b"device"));
+    append_head_by(line, DEVICES_SCHEMA, shown, "device");
     append_known_list(line, "devices", devices::rows(shown.interval), |line, row| append_device(line, &row));
     append_tail(line, shown.interval);
 }
 
 /// Appends what each cgroup or unit sent and received on the wire as one line.
 pub fn append_wire(line: &mut Vec<u8>, shown: &Shown<'_>, by: Dimension) {
-    append_head(line, WIRE_SCHEMA, shown);
-    append_member(line, "by", Value::Bytes(by.name().as_bytes()));
+    append_head_by(line, WIRE_SCHEMA, shown, by.name());
     append_known_list(line, "on_wire", wire::rows(shown.interval, by), |line, row| {
         append_braced(line, |line| {
-            let name = if let WireName::Named(name) = &row.name { name.as_bytes() } else { &[] };
-            append_member(line, "name", known_name(name));
-            append_flag(line, "is_others", Some(row.name == WireName::Other));
+            append_side(line, ["name", "is_others"], &row.name);
             append_members(line, &WIRE_ROW, &row);
         });
     });
@@ -182,6 +176,12 @@ fn append_head(line: &mut Vec<u8>, schema: &str, shown: &Shown<'_>) {
     append_wait_caused_by(line, &interval.waits);
 }
 
+/// Likewise, of rows that are put together.
+fn append_head_by(line: &mut Vec<u8>, schema: &str, shown: &Shown<'_>, by: &str) {
+    append_head(line, schema, shown);
+    append_member(line, "by", Value::Bytes(by.as_bytes()));
+}
+
 /// What is told of the machine and of the time of day, where that is asked for.
 fn append_beside(line: &mut Vec<u8>, beside: &Beside<'_>) {
     if beside.keys.host {
@@ -229,6 +229,11 @@ fn append_tail(line: &mut Vec<u8>, interval: &Interval) {
     });
     append_list(line, "from_procfs", &interval.from_procfs, |line, tid| append_number(line, tid.0));
     append_members(line, &MISSED_EXITS, interval);
+    end(line);
+}
+
+/// The end of a line that is an object.
+pub(crate) fn end(line: &mut Vec<u8>) {
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -344,7 +349,7 @@ pub(crate) fn append_members<T>(line: &mut Vec<u8>, members: &[Member<T>], of: &
 }
 
 /// Puts the closing bracket in the place of the last comma, and a comma behind it.
-pub(crate) fn close(line: &mut Vec<u8>, bracket: u8) {
+fn close(line: &mut Vec<u8>, bracket: u8) {
     if line.last() == Some(&b',') {
         line.pop();
     }
@@ -397,9 +402,7 @@ pub(crate) fn append_object<'a>(line: &mut Vec<u8>, members: impl Iterator<Item 
         }
         line.push(b',');
     }
-    close(line, b'}');
-    line.pop();
-    line.push(b'\n');
+    end(line);
 }
 
 /// The same escaped text as everywhere, which holds no controls, as a JSON string.

@@ -1,19 +1,57 @@
 //! Where the cells of a line stand. A cell that does not fit pushes its neighbours to the right, and the line is back
 //! in place at the next column that has room to spare, as in procps.
 
+use std::cmp::Reverse;
+
 use crate::cell;
 use crate::column::{Align, Lines, Listed, Overflow, Text, listed, listed_fields};
 use crate::file_figures as figures;
-use crate::sort::{self, Key, Weigh, Weight};
+use crate::sort::Key;
 use cpuledger_model::field::{Field, FieldInfo, FieldSet, Unit, Value};
+use cpuledger_model::task::Task;
 use cpuledger_names::lookups::Lookups;
 use cpuledger_names::manner::Manner;
-use cpuledger_names::row::Row;
+use cpuledger_names::row::{Row, Surroundings};
 
-pub use crate::width::{cut, width, wrap};
+pub use crate::width::{cut, fitting, width, wrap};
 
-/// One criterion of the order of a listing.
-pub type Criterion = sort::Criterion<Chosen>;
+/// One criterion of the order of a listing; the next one decides between rows that are equal.
+#[derive(Debug, Clone)]
+pub struct Criterion {
+    /// The column whose key it is.
+    pub by: Chosen,
+    /// From large to small.
+    pub descending: bool,
+}
+
+/// A key, or the text that stands for [`Key::AsShown`].
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Weight<'a> {
+    Key(Key<'a>),
+    Text(Vec<u8>),
+}
+
+/// Where a row belongs by one criterion, which is the same for all rows.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Rank<'a> {
+    Ascending(Weight<'a>),
+    Descending(Reverse<Weight<'a>>),
+}
+
+/// Sorts rows; those that are equal in everything keep their order.
+pub fn sort(rows: &mut [&Task], criteria: &[Criterion], around: &Surroundings) {
+    if criteria.is_empty() {
+        return;
+    }
+    rows.sort_by_cached_key(|&task| {
+        let row = Row::new(task, around);
+        let rank = |criterion: &Criterion| match criterion.by.weight(&row) {
+            weight if criterion.descending => Rank::Descending(Reverse(weight)),
+            weight => Rank::Ascending(weight),
+        };
+        criteria.iter().map(rank).collect::<Vec<_>>()
+    });
+}
 
 /// The least that a cut last column is taken for when lines are laid out.
 const LAST_COLUMN_WIDTH: usize = 3;
@@ -269,16 +307,7 @@ impl Chosen {
         self.overflow() == Overflow::Cut && self.text() != Text::ShortComm
     }
 
-    fn overflow(&self) -> Overflow {
-        match self.content {
-            _ if self.signal_names => Overflow::Plus,
-            Content::Column(column) => column.overflow,
-            Content::Field(_) | Content::Literal => Overflow::Push,
-        }
-    }
-}
-
-impl Weigh for Chosen {
+    /// What decides where the row belongs.
     fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a> {
         let key = match self.content {
             Content::Column(column) if knows(row, column) => (column.key)(row),
@@ -293,6 +322,14 @@ impl Weigh for Chosen {
                 Weight::Text(text)
             }
             key => Weight::Key(key),
+        }
+    }
+
+    fn overflow(&self) -> Overflow {
+        match self.content {
+            _ if self.signal_names => Overflow::Plus,
+            Content::Column(column) => column.overflow,
+            Content::Field(_) | Content::Literal => Overflow::Push,
         }
     }
 }

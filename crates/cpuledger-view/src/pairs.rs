@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use cpuledger_model::Dimension;
 use cpuledger_model::pairs::{Party, WaitPairs};
-use cpuledger_names::named::{Grouped, NameKey, Named};
+use cpuledger_names::named::Named;
 
-use crate::group::Name;
+use crate::group::{Name, name_key};
 
 /// One of both, by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +45,14 @@ pub struct NamedPair {
     pub ns: u64,
 }
 
+impl NamedPair {
+    /// `backup.service made web.service wait 312.0 ms`.
+    pub fn words(&self) -> String {
+        let tenths = self.ns / 100_000;
+        format!("{} made {} wait {}.{} ms", self.by.label(), self.of.label(), tenths / 10, tenths % 10)
+    }
+}
+
 /// Pairs by the names that cgroups have, the longest first. `dimension`: one that the cgroup tells.
 pub fn by_name(pairs: &WaitPairs, dimension: Dimension, named: &Named) -> Vec<NamedPair> {
     let mut sums: BTreeMap<(Side, Side), u64> = BTreeMap::new();
@@ -61,18 +69,9 @@ pub fn by_name(pairs: &WaitPairs, dimension: Dimension, named: &Named) -> Vec<Na
 /// One of both, by the name that its cgroup has. `dimension`: one that the cgroup tells.
 pub fn side(party: Party, dimension: Dimension, named: &Named) -> Side {
     let Party::Cgroup(ids) = party else { return party.cause().map_or(Side::Other, Side::Cause) };
-    let by_path = || named.cgroup(&ids).map_or(Name::Unknown, |names| Name::of(&names.path));
-    let by_key = |key: NameKey| match named.group_of_cgroup(&ids, key) {
-        Grouped::Name(name) => Name::of(&name),
-        Grouped::None => Name::Without(key.name()),
-        Grouped::Unknown => Name::Unknown,
-    };
-    Side::Tasks(match dimension {
-        Dimension::Unit => by_key(NameKey::Unit),
-        Dimension::Container => by_key(NameKey::Container),
-        Dimension::Pod => by_key(NameKey::Pod),
-        Dimension::Image => by_key(NameKey::Image),
-        _ => by_path(),
+    Side::Tasks(match name_key(dimension) {
+        Some(key) => Name::found(named.group_of_cgroup(&ids, key), key),
+        None => named.cgroup(&ids).map_or(Name::Unknown, |names| Name::of(&names.path)),
     })
 }
 

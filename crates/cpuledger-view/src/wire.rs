@@ -7,36 +7,17 @@ use cpuledger_model::Dimension;
 use cpuledger_model::field::{Field, Value};
 use cpuledger_model::interval::{Interval, Row};
 use cpuledger_model::wire::WireUse;
-use cpuledger_proc::escape::append_escaped;
 use cpuledger_proc::task::units::unit_or_slice;
 
+use crate::group::Name;
 use crate::member::{Member, known, member};
-
-/// What a row is of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WireName {
-    /// This cgroup or unit, escaped; empty: its path is not known.
-    Named(String),
-    /// All cgroups that are not told apart.
-    Other,
-}
-
-impl WireName {
-    /// As it is shown. Parentheses say what is no name.
-    pub fn label(&self) -> &str {
-        match self {
-            WireName::Named(name) if name.is_empty() => "(unknown)",
-            WireName::Named(name) => name,
-            WireName::Other => "(other cgroups)",
-        }
-    }
-}
+use crate::pairs::Side;
 
 /// A cgroup or unit, or several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireRow {
     /// Which.
-    pub name: WireName,
+    pub name: Side,
     /// Packets, and their bytes with headers.
     pub used: WireUse,
     /// Bytes that its tasks sent and received by other than Unix sockets; `None`: they are not known.
@@ -57,15 +38,13 @@ pub static WIRE_ROW: [Member<WireRow>; 6] = [
 pub fn rows(interval: &Interval, by: Dimension) -> Option<Vec<WireRow>> {
     let wire = interval.wire.as_ref()?;
     let payload = payload(interval);
-    let mut rows: BTreeMap<WireName, WireRow> = BTreeMap::new();
+    let mut rows: BTreeMap<Side, WireRow> = BTreeMap::new();
     for cgroup in wire.iter() {
-        let name = match cgroup.id {
-            None => WireName::Other,
-            Some(_) => {
-                let path: &[u8] = &cgroup.path;
-                let is_unit = by == Dimension::Unit && !path.is_empty();
-                WireName::Named(text(if is_unit { unit_or_slice(path) } else { path }))
-            }
+        let name = match (cgroup.id, &cgroup.path[..]) {
+            (None, _) => Side::Other,
+            (Some(_), b"") => Side::Tasks(Name::Unknown),
+            (Some(_), path) if by == Dimension::Unit => Side::Tasks(Name::of(unit_or_slice(path))),
+            (Some(_), path) => Side::Tasks(Name::of(path)),
         };
         // What is of other cgroups is not told apart among tasks.
         let of_tasks = cgroup.id.and_then(|id| Some(payload.as_ref()?.get(&id).copied().unwrap_or_default()));
@@ -85,7 +64,7 @@ pub fn sum(interval: &Interval, rows: &[WireRow]) -> WireRow {
     rows.iter().for_each(|row| used.add(&row.used));
     let of_tasks = interval.processes.iter().map(payload_of).fold([0; 2], add);
     let payload = interval.network.sent_bytes.map(|_| of_tasks);
-    WireRow { name: WireName::Named("TOTAL".to_owned()), used, payload }
+    WireRow { name: Side::Tasks(Name::All), used, payload }
 }
 
 /// What the tasks of each cgroup sent and received; `None`: it is not known.
@@ -105,12 +84,6 @@ fn payload_of(row: &Row) -> [u64; 2] {
 
 fn add(sum: [u64; 2], more: [u64; 2]) -> [u64; 2] {
     std::array::from_fn(|place| sum[place].saturating_add(more[place]))
-}
-
-fn text(bytes: &[u8]) -> String {
-    let mut escaped = Vec::new();
-    append_escaped(&mut escaped, bytes);
-    String::from_utf8_lossy(&escaped).into_owned()
 }
 
 #[cfg(test)]

@@ -293,16 +293,10 @@ impl Watched for Whole {
     }
 
     fn tell(&mut self, notice: Notice) {
-        let event = match notice {
-            Notice::Stop => Event::Stop,
-            Notice::Continued => Event::Continued,
-            Notice::Resized => Event::Resized,
-            Notice::End(reason) => {
-                self.reason = reason;
-                Event::End(reason)
-            }
-        };
-        let _ = self.told.send(event);
+        if let Notice::End(reason) = notice {
+            self.reason = reason;
+        }
+        let _ = self.told.send(Event::Signal(notice));
     }
 
     fn unblock(&mut self) {
@@ -415,7 +409,7 @@ impl App {
         while screen.is_away() {
             match self.events.recv_timeout(LOOK_FOR_TERMINAL) {
                 Err(RecvTimeoutError::Timeout) if terminal::is_in_background() => {}
-                Err(RecvTimeoutError::Timeout) => return Ok(Some(Event::Continued)),
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(Event::Signal(Notice::Continued))),
                 event => return event.map(Some).context("every thread has ended"),
             }
         }
@@ -486,17 +480,17 @@ impl App {
             Event::Arguments { process, comm, read, arguments } => {
                 self.state.learn(process, comm, read, arguments);
             }
-            Event::Detail(files) => self.state.files = Some(files),
-            Event::Resized => {}
-            Event::Stop => {
+            Event::Detail(id, lines) => self.state.files = Some((id, lines)),
+            Event::Signal(Notice::Resized) => {}
+            Event::Signal(Notice::Stop) => {
                 for event in stop(screen, &self.events)? {
                     if self.take(event, screen)? {
                         return Ok(true);
                     }
                 }
             }
-            Event::Continued => screen.take()?,
-            Event::End(reason) => return end_for(reason).map(|()| true),
+            Event::Signal(Notice::Continued) => screen.take()?,
+            Event::Signal(Notice::End(reason)) => return end_for(reason).map(|()| true),
             Event::Closed => return end_for(Reason::HangUp).map(|()| true),
         }
         Ok(false)
@@ -505,44 +499,7 @@ impl App {
     /// Does what the state cannot; returns whether that is the end.
     fn effect(&mut self, effect: Effect, screen: &mut Screen) -> anyhow::Result<bool> {
         let done = match effect {
-            Effect::None => return Ok(false),
             Effect::Quit => return Ok(true),
-            Effect::Redraw => {
-                screen.forget()?;
-                return Ok(false);
-            }
-            Effect::Suspend => {
-                // To the whole group, as the terminal itself does: the process that started us hears of it too. `stop` does our part.
-                kill_current_process_group(Signal::TSTP).context("cannot stop")?;
-                return Ok(false);
-            }
-            Effect::Travel(travel) => {
-                let arrival = self.timeline.go(&travel);
-                self.arrive(arrival);
-                return Ok(false);
-            }
-            Effect::Cut if self.state.strip.is_some() => {
-                let delay_ns = self.state.settings.delay_ns;
-                if std::mem::replace(&mut self.delay_ns, delay_ns) != delay_ns {
-                    let arrival = self.timeline.set_length(delay_ns);
-                    self.arrive(arrival);
-                }
-                // What comes from the machine meanwhile is of that length, too.
-                self.subscribe();
-                return Ok(false);
-            }
-            Effect::Cut => {
-                self.subscribe();
-                self.waker.iter().for_each(Waker::wake);
-                return Ok(false);
-            }
-            Effect::AskAffinity(victim) => {
-                match act::affinity(&victim) {
-                    Ok(cpus) => self.state.fill_in(&victim, cpus),
-                    Err(error) => self.state.refuse(error),
-                }
-                return Ok(false);
-            }
             Effect::Signal(victim, number) => act::signal(&victim, number),
             Effect::Nice(victim, nice) => act::renice(&victim, nice),
             Effect::IoPriority(victim, priority) => act::set_io_priority(&victim, &priority),
@@ -550,9 +507,44 @@ impl App {
             Effect::Export(format, path) => export::write(&self.state, format, &path),
             Effect::Save => config::save(&self.state.settings, self.config.as_deref())
                 .map(|path| format!("settings written to {}", path.display())),
+            other => return self.quiet_effect(other, screen).map(|()| false),
         };
         self.state.say(done);
         Ok(false)
+    }
+
+    /// Does what needs no word.
+    fn quiet_effect(&mut self, effect: Effect, screen: &mut Screen) -> anyhow::Result<()> {
+        match effect {
+            Effect::Redraw => screen.forget()?,
+            // To the whole group, as the terminal itself does: the process that started us hears of it too. `stop` does our part.
+            Effect::Suspend => kill_current_process_group(Signal::TSTP).context("cannot stop")?,
+            Effect::Travel(travel) => {
+                let arrival = self.timeline.go(travel);
+                self.arrive(arrival);
+            }
+            Effect::Find(query) => {
+                let arrival = self.timeline.find(query);
+                self.arrive(Ok(arrival));
+            }
+            Effect::Cut => {
+                let delay_ns = self.state.settings.delay_ns;
+                if self.state.strip.is_some() && std::mem::replace(&mut self.delay_ns, delay_ns) != delay_ns {
+                    let arrival = self.timeline.set_length(delay_ns);
+                    self.arrive(arrival);
+                }
+                // What comes from the machine meanwhile is of that length, too.
+                self.subscribe();
+                let waker = self.waker.as_ref().filter(|_| self.state.strip.is_none());
+                waker.into_iter().for_each(Waker::wake);
+            }
+            Effect::AskAffinity(victim) => match act::affinity(&victim) {
+                Ok(cpus) => self.state.fill_in(&victim, cpus),
+                Err(error) => self.state.refuse(error),
+            },
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Tells the feed and the reader what is wanted, if that is new.
@@ -613,9 +605,9 @@ fn stop(screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<Vec<Eve
     let mut waiting = Vec::new();
     while let Some(rest) = LONGEST_STOP.checked_sub(begin.elapsed()) {
         match events.recv_timeout(rest) {
-            Ok(Event::Continued) | Err(_) => break,
-            Ok(Event::Frame(_) | Event::Stop) => {}
-            Ok(Event::End(reason)) => return Ok(vec![Event::End(reason)]),
+            Ok(Event::Signal(Notice::Continued)) | Err(_) => break,
+            Ok(Event::Frame(_) | Event::Signal(Notice::Stop)) => {}
+            Ok(end @ Event::Signal(Notice::End(_))) => return Ok(vec![end]),
             Ok(other) => waiting.push(other),
         }
     }

@@ -7,7 +7,7 @@ use cpuledger_names::named::Namer;
 use cpuledger_names::names::Names;
 use cpuledger_names::row::Surroundings;
 
-use super::frame::{Around, Asleep, Frame, Sums};
+use super::frame::{Around, Frame};
 use super::past::learn_users;
 
 /// What was read last, and names that are known.
@@ -39,7 +39,7 @@ impl AroundReader {
     }
 
     /// Makes what is shown of an interval that has just ended.
-    pub fn frame(&mut self, interval: Interval, asleep: Asleep, has_cgroups: bool) -> Frame {
+    pub fn frame(&mut self, interval: Interval, has_cgroups: bool) -> Frame {
         self.namer.begin();
         self.users.begin();
         let statistics = HostStatistics::read();
@@ -66,6 +66,6 @@ impl AroundReader {
             boot_id: self.boot_id.clone(),
             unread: 0,
         };
-        Frame { interval, asleep, around, users: self.users.clone(), sums: Sums::default() }
+        Frame::of(interval, around, self.users.clone())
     }
 }

@@ -73,6 +73,12 @@ impl Named for Option<Dimension> {
     };
 }
 
+/// Characters of the bars.
+impl Named for Option<bool> {
+    const NAMES: &'static [(&'static str, Option<bool>)] =
+        &[("auto", None), ("ascii", Some(true)), ("utf8", Some(false))];
+}
+
 impl Named for ThemeName {
     const NAMES: &'static [(&'static str, ThemeName)] = &[
         ("auto", ThemeName::Auto),
@@ -162,6 +168,21 @@ macro_rules! flag {
     };
 }
 
+/// A key that is one of some names.
+macro_rules! choice {
+    ($member:ident, $key:literal, $help:literal) => {
+        Setting {
+            key: $key,
+            help: $help,
+            get: |settings| Value::String(settings.$member.name().to_owned()),
+            set: |settings, value| {
+                settings.$member = named(value)?;
+                Ok(())
+            },
+        }
+    };
+}
+
 /// Every key of the file.
 pub static SETTINGS: [Setting; 20] = [
     Setting {
@@ -207,18 +228,8 @@ pub static SETTINGS: [Setting; 20] = [
     flag!(has_all, "all", "Also list what did not run, like --all."),
     flag!(has_exited, "exited", "List what exited in the interval, by name."),
     flag!(folds_alike, "fold_alike", "Show processes that are alike and use little in one line."),
-    Setting {
-        key: "tree",
-        help: "Show rows as a tree: no, parent or accounting.",
-        get: |settings| Value::String(settings.tree.name().to_owned()),
-        set: |settings, value| choose(&mut settings.tree, value),
-    },
-    Setting {
-        key: "group",
-        help: "Group rows: no, cgroup, unit, container, pod, image, user or command.",
-        get: |settings| Value::String(settings.group.name().to_owned()),
-        set: |settings, value| choose(&mut settings.group, value),
-    },
+    choice!(tree, "tree", "Show rows as a tree: no, parent or accounting."),
+    choice!(group, "group", "Group rows: no, cgroup, unit, container, pod, image, user or command."),
     Setting {
         key: "command_line",
         help: "Show command lines instead of names, like -c: true, false, or \"auto\" where there is room.",
@@ -246,29 +257,17 @@ pub static SETTINGS: [Setting; 20] = [
     flag!(has_states, "states", "Show where all of the time went instead of the columns, as the key w does."),
     flag!(has_cpus, "cpu_bars", "Show a meter for each CPU instead of one for all."),
     flag!(has_memory, "memory_bars", "Show memory and load in the head."),
-    Setting {
-        key: "theme",
-        help: "Colours: auto, 16, 256, true, light, dark, contrast or mono; always mono with NO_COLOR, or if the terminal has none.",
-        get: |settings| Value::String(settings.theme.name().to_owned()),
-        set: |settings, value| choose(&mut settings.theme, value),
-    },
+    choice!(
+        theme,
+        "theme",
+        "Colours: auto, 16, 256, true, light, dark, contrast or mono; always mono with NO_COLOR, or if the terminal has none."
+    ),
     Setting {
         key: "bars",
         help: "Characters of the bars: auto (by locale), ascii or utf8.",
-        get: |settings| {
-            Value::String(match settings.is_ascii {
-                None => "auto".to_owned(),
-                Some(true) => "ascii".to_owned(),
-                Some(false) => "utf8".to_owned(),
-            })
-        },
+        get: |settings| Value::String(settings.is_ascii.name().to_owned()),
         set: |settings, value| {
-            settings.is_ascii = match value.as_str() {
-                Some("auto") => None,
-                Some("ascii") => Some(true),
-                Some("utf8") => Some(false),
-                _ => return Err("is auto, ascii or utf8".to_owned()),
-            };
+            settings.is_ascii = named(value).map_err(|_| "is auto, ascii or utf8".to_owned())?;
             Ok(())
         },
     },
@@ -315,14 +314,14 @@ impl Default for Settings {
 impl Settings {
     /// What rows are put together by, as the head names it.
     pub fn group_name(&self) -> Option<&'static str> {
-        Some(match self.group.name() {
-            "cgroup" => "Cgroups",
-            "unit" => "Units",
-            "container" => "Containers",
-            "pod" => "Pods",
-            "image" => "Images",
-            "user" => "Users",
-            "command" => "Commands",
+        Some(match self.group? {
+            Dimension::Cgroup => "Cgroups",
+            Dimension::Unit => "Units",
+            Dimension::Container => "Containers",
+            Dimension::Pod => "Pods",
+            Dimension::Image => "Images",
+            Dimension::User => "Users",
+            Dimension::Command => "Commands",
             _ => return None,
         })
     }
@@ -367,24 +366,25 @@ pub fn sort_name(name: &str) -> Option<&'static str> {
     column.or_else(by_order).or_else(|| Order::name_of_top(name))
 }
 
+/// The theme behind this one, and the first behind the last.
+pub fn next_theme(theme: ThemeName) -> ThemeName {
+    let mut names = ThemeName::NAMES.iter().cycle().skip_while(|(_, known)| *known != theme).skip(1);
+    names.next().map_or(theme, |(_, next)| *next)
+}
+
 /// The theme of that name.
 ///
 /// # Errors
 /// When there is none.
 pub fn theme_by_name(name: &str) -> Result<ThemeName, String> {
-    let mut theme = ThemeName::Auto;
-    choose(&mut theme, &Value::String(name.to_owned()))?;
-    Ok(theme)
+    named(&Value::String(name.to_owned()))
 }
 
-fn choose<T: Named>(place: &mut T, value: &Value) -> Result<(), String> {
+/// What the file calls by that name.
+fn named<T: Named>(value: &Value) -> Result<T, String> {
     let found = value.as_str().and_then(|name| T::NAMES.iter().find(|(known, _)| *known == name));
-    let Some((_, value)) = found else {
-        let names: Vec<&str> = T::NAMES.iter().map(|(name, _)| *name).collect();
-        return Err(format!("is one of {}", names.join(", ")));
-    };
-    *place = *value;
-    Ok(())
+    let names = || T::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found.map(|(_, value)| *value).ok_or_else(|| format!("is one of {}", names()))
 }
 
 fn written(shown: &ShownColumn) -> String {

@@ -42,7 +42,7 @@ pub fn drawn(arguments: &Arguments) -> anyhow::Result<Vec<String>> {
             state.key(&KeyEvent::new(KeyCode::End, KeyModifiers::NONE));
             texts.extend(SIZES.map(|size| text(&mut state, size)));
         }
-        arrival = timeline.go(&Travel::Step(1))?;
+        arrival = timeline.go(Travel::Step(1))?;
     }
     Ok(texts)
 }

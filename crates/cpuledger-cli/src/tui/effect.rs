@@ -1,8 +1,8 @@
 //! What the state says is to be done to the machine.
 
-use super::action::ExportFormat;
 use super::travel::Travel;
 use super::victim::Victim;
+use cpuledger_view::query::Query;
 
 /// What only the program around the state can do.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,17 @@ pub enum Effect {
     Export(ExportFormat, String),
     /// Show another interval.
     Travel(Travel),
+    /// Show the next interval that has a row which matches this filter.
+    Find(Query),
     /// Write the settings.
     Save,
+}
+
+/// How what is seen is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// As one object.
+    Json,
+    /// As a table.
+    Csv,
 }

@@ -1,11 +1,13 @@
 //! What the threads of the screen tell the one that shows.
 
 use cpuledger::{Boottime, Comm, TaskId};
-use cpuledger_program::end::Reason;
+use cpuledger_program::end::Notice;
 
-use super::file_detail::FileDetail;
 use super::frame::Frame;
 use crate::stop::Waker;
+
+/// What the files of a task say: labels, and a text behind each.
+pub type FileLines = Vec<(&'static str, String)>;
 
 /// What the threads tell.
 pub enum Event {
@@ -33,13 +35,7 @@ pub enum Event {
         arguments: Option<Box<[u8]>>,
     },
     /// The files of one task were read.
-    Detail(Box<FileDetail>),
-    /// We have to end.
-    End(Reason),
-    /// We have to stop.
-    Stop,
-    /// We go on after a stop.
-    Continued,
-    /// The terminal has another size.
-    Resized,
+    Detail(TaskId, FileLines),
+    /// What the thread that watches for signals tells.
+    Signal(Notice),
 }

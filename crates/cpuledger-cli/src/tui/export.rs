@@ -5,12 +5,11 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
 use cpuledger::Interval;
-use cpuledger_model::make;
-use cpuledger_view::key::{Beside, Shown};
+use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
-use super::action::ExportFormat;
+use super::effect::ExportFormat;
 use super::frame::{Frame, Kind, RowRef};
 use super::listing::Item;
 use super::state::State;
@@ -47,19 +46,18 @@ fn fill(path: &str, mut file: impl Write, bytes: &[u8]) -> io::Result<()> {
 /// The text of the file.
 pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Result<Vec<u8>> {
     let seen = seen(state, frame);
-    let processes: Vec<usize> = (0..seen.processes.len()).collect();
-    let tasks: Vec<usize> = (0..seen.tasks.len()).collect();
-    let exited: Vec<usize> = (0..seen.exited.as_ref().map_or(0, Vec::len)).collect();
-    let blocked: Vec<usize> = (0..seen.blocked.as_ref().map_or(0, Vec::len)).collect();
+    let all = |count: usize| (0..count).collect::<Vec<usize>>();
+    let [processes, tasks] = [&seen.processes, &seen.tasks].map(|rows| all(rows.len()));
+    let exited = all(seen.exited.as_ref().map_or(0, Vec::len));
+    let blocked = all(seen.blocked.as_ref().map_or(0, Vec::len));
     let shown = Shown {
-        interval: &seen,
         processes: &processes,
         tasks: state.settings.has_threads.then_some(&*tasks),
         exited: &exited,
         blocked: &blocked,
         boot_id: frame.around.boot_id.as_deref(),
         named: Some(&frame.around.named),
-        beside: Beside::default(),
+        ..Shown::without_rows(&seen)
     };
     let mut bytes = Vec::new();
     match format {
@@ -75,32 +73,10 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
 /// The interval with the rows of the lines alone, in their order.
 fn seen(state: &State, frame: &Frame) -> Interval {
     let from = &frame.interval;
-    let mut seen = make!(Interval {
-        source: from.source,
-        is_replayed: from.is_replayed,
-        begin: from.begin,
-        start_ns: from.start_ns,
-        end_ns: from.end_ns,
-        online_cpus: from.online_cpus,
-        capacity_ns: from.capacity_ns,
-        attributed_ns: from.attributed_ns,
-        idle_ns: from.idle_ns,
-        unattributed_ns: from.unattributed_ns,
-        unattributed_by: from.unattributed_by,
-        unidentified_exits: from.unidentified_exits,
-        missed_exits: from.missed_exits,
-        missed_switches: from.missed_switches,
-        hidden_cpu_ns: from.hidden_cpu_ns,
-        waits: from.waits,
-        pairs: from.pairs.clone(),
-        network: from.network,
-        wire: from.wire.clone(),
-        disk_totals: from.disk_totals,
-        disks: from.disks.clone(),
-        exited: from.exited.as_ref().map(|_| Vec::new()),
-        blocked: from.blocked.clone(),
-        blocked_tasks: from.blocked_tasks,
-    });
+    let mut seen = from.clone();
+    [&mut seen.processes, &mut seen.tasks].into_iter().for_each(Vec::clear);
+    seen.exited.iter_mut().for_each(Vec::clear);
+    seen.from_procfs.clear();
     for entry in &state.listing.entries {
         let listed: &[RowRef] = match &entry.item {
             Item::Row(at) => std::slice::from_ref(at),

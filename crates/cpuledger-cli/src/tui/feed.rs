@@ -137,7 +137,7 @@ impl Feed {
     fn frame(&mut self) -> anyhow::Result<Frame> {
         let asleep = self.asleep()?;
         let interval = std::mem::take(&mut self.collector.intervals.interval);
-        Ok(self.around.frame(interval, asleep, self.has_cgroups()))
+        Ok(Frame { asleep, ..self.around.frame(interval, self.has_cgroups()) })
     }
 
     /// Whether rows tell what their cgroups are called.

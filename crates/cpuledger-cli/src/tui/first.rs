@@ -11,7 +11,7 @@ use cpuledger_names::named::Namer;
 
 use super::around::AroundReader;
 use super::event::Event;
-use super::frame::{Asleep, Frame};
+use super::frame::Frame;
 use crate::cmd::top::collect::TEXT;
 
 /// How long files are read: what is not read by then is left out.
@@ -35,11 +35,7 @@ fn picture() -> Option<Frame> {
     let mut snapshot = Snapshot::default();
     let unread = Procfs::open().ok()?.snapshot_until(deadline_ns, &request, &mut snapshot).ok()?;
     let interval = Interval::since_boot(&snapshot, machine::online_cpus());
-    let mut frame = AroundReader::new(HostStatistics::default(), Namer::default()).frame(
-        interval,
-        Asleep::default(),
-        false,
-    );
+    let mut frame = AroundReader::new(HostStatistics::default(), Namer::default()).frame(interval, false);
     frame.around.unread = unread;
     Some(frame)
 }

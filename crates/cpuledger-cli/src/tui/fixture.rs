@@ -14,7 +14,7 @@ use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId,
 use cpuledger_model::make;
 use cpuledger_names::names::Names;
 
-use super::frame::{Around, Asleep, Frame, Sums};
+use super::frame::{Around, Asleep, Frame};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -229,5 +229,5 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         boot_id: Some("11111111-2222-3333-4444-555555555555".to_owned()),
         unread: 0,
     };
-    Frame { interval, asleep: Asleep::default(), around, users, sums: Sums::default() }
+    Frame::of(interval, around, users)
 }

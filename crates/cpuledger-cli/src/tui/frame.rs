@@ -136,6 +136,16 @@ impl<'a> Rows<'a> {
 }
 
 impl Frame {
+    /// An interval without what did not run.
+    pub fn of(interval: Interval, around: Around, users: Names) -> Frame {
+        Frame { interval, asleep: Asleep::default(), around, users, sums: Sums::default() }
+    }
+
+    /// Whether a row of the walk is listed no more.
+    fn is_gone(&self, kind: Kind, list: List, index: usize) -> bool {
+        list == List::Walked && self.asleep.gone[kind as usize].get(index).is_some_and(|gone| *gone)
+    }
+
     fn rows(&self, kind: Kind, list: List) -> Rows<'_> {
         match (kind, list) {
             (_, List::Awake) => Rows::Awake(self.awake(kind)),
@@ -170,23 +180,26 @@ impl Frame {
         }
     }
 
+    /// What it used, if it is one of the interval.
+    fn used(&self, at: RowRef) -> Option<&Usage> {
+        (at.list == List::Awake).then(|| &self.awake(at.kind)[at.index as usize].usage)
+    }
+
     /// What it used.
     pub fn usage(&self, at: RowRef) -> Usage {
-        match at.list {
-            List::Awake => self.awake(at.kind)[at.index as usize].usage,
-            List::Walked | List::Late => {
-                let row = self.whole(at);
-                // The walk keeps them in order.
-                let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
-                let states = if is_unseen { None } else { self.states_of_idle(at) };
-                let usage = if self.interval.source.is_of_ledger() {
-                    Usage::of_idle_in_ledger(row.known, is_unseen)
-                } else {
-                    Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen)
-                };
-                make!(Usage { states, ..usage })
-            }
+        if let Some(used) = self.used(at) {
+            return *used;
         }
+        let row = self.whole(at);
+        // The walk keeps them in order.
+        let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
+        let states = if is_unseen { None } else { self.states_of_idle(at) };
+        let usage = if self.interval.source.is_of_ledger() {
+            Usage::of_idle_in_ledger(row.known, is_unseen)
+        } else {
+            Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen)
+        };
+        make!(Usage { states, ..usage })
     }
 
     /// Whether the source tells what tasks did while they were on no CPU.
@@ -224,10 +237,8 @@ impl Frame {
         [List::Awake, List::Late, List::Walked].into_iter().flat_map(move |list| {
             let rows = self.rows(Kind::Task, list);
             let first = rows.first_of(pid);
-            let gone = &self.asleep.gone[Kind::Task as usize];
             let of_process = (first..rows.len()).take_while(move |&index| rows.task(index).pid == pid);
-            let there = of_process
-                .filter(move |&index| list != List::Walked || !gone.get(index).is_some_and(|gone| *gone));
+            let there = of_process.filter(move |&index| !self.is_gone(Kind::Task, list, index));
             there.map(move |index| RowRef { kind: Kind::Task, list, index: index as u32 })
         })
     }
@@ -282,26 +293,19 @@ impl Frame {
 
     /// Whether it had a CPU, or waited for one.
     pub fn ran_or_waited(&self, at: RowRef) -> bool {
-        at.list == List::Awake && self.awake(at.kind)[at.index as usize].usage.ran_or_waited()
+        self.used(at).is_some_and(Usage::ran_or_waited)
     }
 
     /// The CPU time that it used.
     pub fn cpu_ns(&self, at: RowRef) -> u64 {
-        match at.list {
-            List::Awake => self.awake(at.kind)[at.index as usize].usage.cpu_ns,
-            List::Walked | List::Late => 0,
-        }
+        self.used(at).map_or(0, |usage| usage.cpu_ns)
     }
 
     /// All rows of a kind, each once.
     pub fn all(&self, kind: Kind) -> impl Iterator<Item = RowRef> + '_ {
-        let gone = &self.asleep.gone[kind as usize];
         [List::Awake, List::Walked, List::Late].into_iter().flat_map(move |list| {
-            let rows = 0..self.count(kind, list) as u32;
-            rows.filter(move |&index| {
-                list != List::Walked || !gone.get(index as usize).is_some_and(|gone| *gone)
-            })
-            .map(move |index| RowRef { kind, list, index })
+            let rows = (0..self.count(kind, list)).filter(move |&index| !self.is_gone(kind, list, index));
+            rows.map(move |index| RowRef { kind, list, index: index as u32 })
         })
     }
 
@@ -310,11 +314,8 @@ impl Frame {
         [List::Awake, List::Late, List::Walked].into_iter().find_map(|list| {
             let rows = self.rows(Kind::Process, list);
             let index = rows.first_of(pid);
-            (index < rows.len() && rows.task(index).pid == pid).then_some(RowRef {
-                kind: Kind::Process,
-                list,
-                index: index as u32,
-            })
+            let is_there = index < rows.len() && rows.task(index).pid == pid;
+            is_there.then_some(RowRef { kind: Kind::Process, list, index: index as u32 })
         })
     }
 

@@ -56,9 +56,7 @@ impl Since {
     }
 
     fn run(&mut self, number: i32, row: &Task) {
-        if let Some(&place) = self.places.get(&number) {
-            self.gone[place as usize] = true;
-        }
+        self.leave(number);
         self.late.insert(number, (self.interval, *row));
     }
 

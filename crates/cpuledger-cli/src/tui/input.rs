@@ -8,16 +8,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use cpuledger_model::Dimension;
 use cpuledger_view::group;
 
-use super::action::{Action, ExportFormat};
 use super::config::Tree;
-use super::effect::Effect;
+use super::effect::{Effect, ExportFormat};
 use super::frame::Kind;
 use super::keys;
 use super::listing::{Id, Item};
 use super::mode::{Help, Mode, PromptKind};
 use super::state::State;
-use super::theme::ThemeName;
 use super::travel::Travel;
+use super::victim::Victim;
 use super::views::View;
 
 /// Rows that a turn of the wheel moves.
@@ -31,8 +30,8 @@ impl State {
             event.code == KeyCode::Char('c') && event.modifiers.contains(KeyModifiers::CONTROL);
         match &mut self.mode {
             _ if is_control_c => Effect::Quit,
-            Mode::Table => match (keys::action(event), event.code) {
-                (Some(action), _) => self.act(action),
+            Mode::Table => match (keys::binding(event), event.code) {
+                (Some(binding), _) => binding.act(self),
                 (None, KeyCode::Char(letter)) => {
                     self.complain(format!(
                         "`{}` does nothing here; press ? for the list of keys",
@@ -61,14 +60,17 @@ impl State {
             return Effect::None;
         }
         let last = self.layout.last_of_help;
-        match keys::action(event) {
-            Some(Action::Move(step)) => help.top = help.top.saturating_add_signed(step).min(last),
-            Some(Action::Page(step)) => help.top = help.top.saturating_add_signed(step * 10).min(last),
-            Some(Action::First) => help.top = 0,
-            Some(Action::Last) => help.top = last,
-            Some(Action::Search) => *help = Help { is_typing: true, ..Help::default() },
-            Some(Action::Leave) if !help.search.is_empty() => *help = Help::default(),
-            Some(Action::Suspend) => return Effect::Suspend,
+        let moved = |step: isize| help.top.saturating_add_signed(step).min(last);
+        match &*keys::name(event) {
+            "Up" | "Ctrl-P" => help.top = moved(-1),
+            "Down" | "Ctrl-N" => help.top = moved(1),
+            "PgUp" | "Ctrl-B" => help.top = moved(-10),
+            "PgDn" | "Ctrl-F" => help.top = moved(10),
+            "Home" => help.top = 0,
+            "End" | "G" => help.top = last,
+            "F3" | "/" | "L" => *help = Help { is_typing: true, ..Help::default() },
+            "Esc" if !help.search.is_empty() => *help = Help::default(),
+            "Ctrl-Z" => return Effect::Suspend,
             _ => self.mode = Mode::Table,
         }
         Effect::None
@@ -104,23 +106,18 @@ impl State {
                 return Effect::None;
             }
         }
-        let at = |places: &[(u16, u16, Action)]| {
-            places.iter().find(|(from, to, _)| (*from..*to).contains(&column)).map(|(.., action)| *action)
-        };
         if row + 1 == self.layout.size.1 {
-            return at(&self.layout.labels).map_or(Effect::None, |action| self.act(action));
+            let binding = at(&self.layout.labels, column).and_then(keys::named);
+            return binding.map_or(Effect::None, |binding| binding.act(self));
         }
         if row == 0 && !self.layout.tabs.is_empty() {
-            return at(&self.layout.tabs).map_or(Effect::None, |action| self.act(action));
+            return at(&self.layout.tabs, column).map_or(Effect::None, |view| self.show_view(view));
         }
         if let Some(steps) = self.steps_on_timeline(column, row) {
             return if steps == 0 { Effect::None } else { Effect::Travel(Travel::Step(steps)) };
         }
         if row == self.layout.header_row {
-            let header = self.layout.columns.iter().find(|(from, to, _)| (*from..*to).contains(&column));
-            if let Some(name) = header.map(|(_, _, name)| *name) {
-                self.sort_by(name);
-            }
+            at(&self.layout.columns, column).into_iter().for_each(|name| self.sort_by(name));
             return Effect::None;
         }
         self.click_row(row);
@@ -165,102 +162,59 @@ impl State {
         timeline.steps.get(usize::from(nth)).copied()
     }
 
-    /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> Effect {
-        match action {
-            Action::Quit => return Effect::Quit,
-            Action::Suspend => return Effect::Suspend,
-            Action::Redraw => return Effect::Redraw,
-            Action::Refresh if self.strip.is_some() => return Effect::Travel(Travel::Play),
-            Action::Refresh => return Effect::Cut,
-            Action::Save => return Effect::Save,
-            Action::Leave => self.leave(),
-            Action::Step(count) => return Effect::Travel(Travel::Step(count)),
-            Action::Begin => return Effect::Travel(Travel::First),
-            Action::Now => return Effect::Travel(Travel::Last),
-            Action::Speed(step) => return Effect::Travel(Travel::Speed(step)),
-            Action::Jump => self.open(PromptKind::Jump, String::new()),
-            Action::Find => self.open(PromptKind::Find, self.wanted.clone()),
-            Action::Help => self.mode = Mode::Help(Help::default()),
-            Action::View(view) => return self.show_view(view),
-            Action::Detail => self.open_detail(),
-            Action::Theme => self.next_theme(),
-            Action::Columns => self.open_columns(),
-            Action::Sort => self.open_sort(),
-            Action::Export(format) => self.open_export(format),
-            Action::Search => self.open(PromptKind::Search, self.search.clone()),
-            Action::SearchNext => self.search_from(self.selected + 1),
-            Action::Filter => self.open(PromptKind::Filter, self.query.text().to_owned()),
-            Action::User => self.open(PromptKind::User, String::new()),
-            Action::Delay => {
-                let seconds = self.settings.delay_ns as f64 / 1e9;
-                self.open(PromptKind::Delay, seconds.to_string());
-            }
-            Action::Kill | Action::Nice(_) | Action::Renice | Action::IoPriority | Action::Affinity => {
-                return self.act_on_row(action);
-            }
-            _ => return self.change(action),
-        }
-        Effect::None
+    /// Ends the interval; in the past, plays and pauses.
+    pub(super) fn end_interval(&mut self) -> Effect {
+        if self.strip.is_some() { Effect::Travel(Travel::Play) } else { Effect::Cut }
     }
 
-    /// What changes the table.
-    fn change(&mut self, action: Action) -> Effect {
-        let settings = &mut self.settings;
-        let mut effect = Effect::None;
-        match action {
-            Action::Threads => {
-                settings.has_threads = !settings.has_threads;
-                let kind = if settings.has_threads { Kind::Task } else { Kind::Process };
-                self.change_kind(kind);
-                effect = Effect::Cut;
-            }
-            Action::All => {
-                settings.has_all = !settings.has_all;
-                effect = Effect::Cut;
-            }
-            Action::Tree | Action::AccountingTree => {
-                let tree = if action == Action::Tree { Tree::Parent } else { Tree::Accounting };
-                settings.tree = if settings.tree == tree { Tree::No } else { tree };
-                effect = Effect::Cut;
-            }
-            Action::Group => {
-                settings.tree = Tree::No;
-                settings.group = group::next(settings.group);
-                effect = Effect::Cut;
-            }
-            Action::Exited => settings.has_exited = !settings.has_exited,
-            Action::Arguments => self.settings.arguments = Some(!self.shows_arguments()),
-            Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
-            Action::Exact => settings.is_exact = !settings.is_exact,
-            Action::Parts => self.show_parts(),
-            Action::Cpus => settings.has_cpus = !settings.has_cpus,
-            Action::Memory => settings.has_memory = !settings.has_memory,
-            Action::SortBy(name) => self.sort_by(name),
-            Action::SortNext(step) => self.sort_next(step),
-            Action::Reverse => {
-                let (name, is_ascending) = settings.order();
-                settings.set_order((name, !is_ascending));
-            }
-            Action::Fold(folded) => self.fold(folded),
-            Action::FoldAll => self.fold_all(),
-            Action::Pause => {
-                self.is_paused = !self.is_paused;
-                effect = if self.is_paused { Effect::None } else { Effect::Cut };
-            }
-            Action::Follow if self.followed.is_some() => self.unfollow(),
-            Action::Follow => self.stay(),
-            _ => {
-                self.go(action);
-                return Effect::None;
-            }
-        }
+    /// Opens a line to fill in, with what was in it last.
+    pub(super) fn open_usual(&mut self, kind: PromptKind) {
+        let text = match kind {
+            PromptKind::Search => self.search.clone(),
+            PromptKind::Filter => self.query.text().to_owned(),
+            PromptKind::Find => self.wanted.clone(),
+            PromptKind::Delay => (self.settings.delay_ns as f64 / 1e9).to_string(),
+            _ => String::new(),
+        };
+        self.open(kind, text);
+    }
+
+    /// Tasks instead of processes, and back.
+    pub(super) fn show_threads(&mut self) {
+        self.settings.has_threads = !self.settings.has_threads;
+        self.change_kind(if self.settings.has_threads { Kind::Task } else { Kind::Process });
+    }
+
+    /// Rows as such a tree, and back.
+    pub(super) fn show_tree(&mut self, tree: Tree) {
+        self.settings.tree = if self.settings.tree == tree { Tree::No } else { tree };
+    }
+
+    pub(super) fn show_next_group(&mut self) {
+        self.settings.tree = Tree::No;
+        self.settings.group = group::next(self.settings.group);
+    }
+
+    /// The other direction.
+    pub(super) fn reverse(&mut self) {
+        let (name, is_ascending) = self.settings.order();
+        self.settings.set_order((name, !is_ascending));
+    }
+
+    /// Nothing new is shown, or what comes is shown again.
+    pub(super) fn pause(&mut self) -> Effect {
+        self.is_paused = !self.is_paused;
         self.list();
-        effect
+        if self.is_paused { Effect::None } else { Effect::Cut }
+    }
+
+    /// The cursor stays with its row, or where it is.
+    pub(super) fn follow(&mut self) {
+        if self.followed.is_some() { self.unfollow() } else { self.stay() }
     }
 
     /// Another view, and back to the processes where it is the one that is shown.
-    fn show_view(&mut self, view: View) -> Effect {
+    pub(super) fn show_view(&mut self, view: View) -> Effect {
         let was_account = self.account.take();
         self.settings.account_order = None;
         let here = self.view();
@@ -304,7 +258,7 @@ impl State {
     }
 
     /// User, system and stolen time of each part in place of the columns, and back.
-    fn show_parts(&mut self) {
+    pub(super) fn show_parts(&mut self) {
         self.settings.has_parts = !self.settings.has_parts;
         self.settings.has_states = false;
         if self.settings.has_parts {
@@ -323,22 +277,23 @@ impl State {
         }
     }
 
-    /// What moves the selection.
-    fn go(&mut self, action: Action) {
+    /// Moves the selection by this number of lines.
+    pub(super) fn go(&mut self, step: isize) {
         let last = self.listing.entries.len().saturating_sub(1);
-        let page = isize::try_from(self.layout.rows.1.max(2) - 1).unwrap_or(1);
-        let moved = |step: isize| self.selected.saturating_add_signed(step).min(last);
-        match action {
-            Action::Move(step) => self.select(moved(step)),
-            Action::Page(step) => self.select(moved(step * page)),
-            Action::Last => self.select(last),
-            Action::First => self.go_first(),
-            Action::Scroll(step) => self.scrolled = self.scrolled.saturating_add_signed(step).min(4096),
-            _ => {}
-        }
+        self.select(self.selected.saturating_add_signed(step).min(last));
     }
 
-    fn leave(&mut self) {
+    /// Moves it by this number of pages.
+    pub(super) fn go_pages(&mut self, pages: isize) {
+        self.go(pages * isize::try_from(self.layout.rows.1.max(2) - 1).unwrap_or(1));
+    }
+
+    /// Moves commands by this number of columns.
+    pub(super) fn scroll(&mut self, step: isize) {
+        self.scrolled = self.scrolled.saturating_add_signed(step).min(4096);
+    }
+
+    pub(super) fn leave(&mut self) {
         if self.account.take().is_some() {
             self.settings.account_order = None;
         } else if self.detail.take().is_some() {
@@ -353,7 +308,7 @@ impl State {
         self.list();
     }
 
-    fn open_detail(&mut self) {
+    pub(super) fn open_detail(&mut self) {
         let opened = match self.row() {
             Some((at, row)) if self.detail.is_none() => Some((at.kind, row.id())),
             _ => None,
@@ -370,21 +325,8 @@ impl State {
         self.files = None;
     }
 
-    fn next_theme(&mut self) {
-        self.settings.theme = match self.settings.theme {
-            ThemeName::Auto => ThemeName::Sixteen,
-            ThemeName::Sixteen => ThemeName::Indexed,
-            ThemeName::Indexed => ThemeName::True,
-            ThemeName::True => ThemeName::Light,
-            ThemeName::Light => ThemeName::Dark,
-            ThemeName::Dark => ThemeName::Contrast,
-            ThemeName::Contrast => ThemeName::Mono,
-            ThemeName::Mono => ThemeName::Auto,
-        };
-    }
-
     /// By another column from high to low; by the same one in the other direction.
-    fn sort_by(&mut self, name: &str) {
+    pub(super) fn sort_by(&mut self, name: &str) {
         let Some(name) = self.settings.sort_name(name) else {
             return self.complain(format!("cannot sort by {name}"));
         };
@@ -395,7 +337,7 @@ impl State {
         self.list();
     }
 
-    fn sort_next(&mut self, step: isize) {
+    pub(super) fn sort_next(&mut self, step: isize) {
         let settings = &self.settings;
         let names: Vec<&'static str> = if settings.has_states {
             // What there is room for.
@@ -430,7 +372,7 @@ impl State {
         }
     }
 
-    fn fold_all(&mut self) {
+    pub(super) fn fold_all(&mut self) {
         let has_unfolded = self.listing.entries.iter().any(|entry| entry.fold == Some(false));
         let wrong = |fold: Option<bool>| fold == Some(!has_unfolded);
         let ids: Vec<Id> = self
@@ -444,12 +386,14 @@ impl State {
         self.list();
     }
 
-    fn act_on_row(&mut self, action: Action) -> Effect {
+    /// The task that something is to be done to; where there is none, that is said.
+    fn chosen(&mut self) -> Option<Victim> {
         if self.strip.is_some() {
             self.complain("nothing can be done to tasks of the past");
-            return Effect::None;
+            return None;
         }
-        let Some(victim) = self.victim() else {
+        let victim = self.victim();
+        if victim.is_none() {
             let item = self.entry().map(|entry| entry.item);
             let is_dead = matches!(item, Some(Item::Exited(_) | Item::ExitedName(_)));
             let is_alike = matches!(item, Some(Item::Alike(_)));
@@ -462,29 +406,33 @@ impl State {
                 None if is_alike => "press + to list these processes, and select one of them".to_owned(),
                 None => "no process or task is selected".to_owned(),
             });
-            return Effect::None;
-        };
-        let nice = self.row().map_or(0, |(_, row)| row.nice);
-        match action {
-            Action::Nice(step) => {
-                self.open(PromptKind::Nice(victim), (nice + step).clamp(-20, 19).to_string());
-            }
-            Action::Renice => self.open(PromptKind::Nice(victim), nice.to_string()),
-            Action::Affinity => {
-                self.open(PromptKind::Affinity(victim.clone()), String::new());
-                return Effect::AskAffinity(victim);
-            }
-            Action::IoPriority => self.open_io_priority(victim),
-            _ => self.open_kill(victim),
         }
-        Effect::None
+        victim
     }
 
-    fn open_export(&mut self, format: ExportFormat) {
+    /// Another nice value, by so much as a proposal.
+    pub(super) fn open_nice(&mut self, step: i32) {
+        let Some(victim) = self.chosen() else { return };
+        let nice = self.row().map_or(0, |(_, row)| row.nice);
+        self.open(PromptKind::Nice(victim), (nice + step).clamp(-20, 19).to_string());
+    }
+
+    pub(super) fn open_affinity(&mut self) -> Effect {
+        let Some(victim) = self.chosen() else { return Effect::None };
+        self.open(PromptKind::Affinity(victim.clone()), String::new());
+        Effect::AskAffinity(victim)
+    }
+
+    pub(super) fn open_export(&mut self, format: ExportFormat) {
         let name = match format {
             ExportFormat::Json => "ptop.json",
             ExportFormat::Csv => "ptop.csv",
         };
         self.open(PromptKind::Export(format), name.to_owned());
     }
+}
+
+/// What is at that column of a line.
+fn at<T: Copy>(places: &[(u16, u16, T)], column: u16) -> Option<T> {
+    places.iter().find(|(from, to, _)| (*from..*to).contains(&column)).map(|(.., of)| *of)
 }

@@ -57,14 +57,7 @@ impl Making<'_> {
         listing.others.clear();
         listing.alike_before = listing.alike.drain(..).map(|alike| alike.of).collect();
         listing.unread.clear();
-        listing.matched_ns = 0;
         listing.quiet = self.count_quiet();
-        for (index, row) in self.frame.interval.processes.iter().enumerate() {
-            let at = RowRef { kind: Kind::Process, list: List::Awake, index: index as u32 };
-            if row.usage.cpu_ns > 0 && self.matches(at) {
-                listing.matched_ns += row.usage.cpu_ns;
-            }
-        }
         let shared = Shared::of(self, listing);
         let dead = Dead::of(self, listing, &shared);
         if self.settings.tree != Tree::No {

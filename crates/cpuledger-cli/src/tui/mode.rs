@@ -1,7 +1,7 @@
 //! What is open besides the table: lines to fill in, lists to choose from, the help page.
 
-use super::action::ExportFormat;
 use super::config::ShownColumn;
+use super::effect::ExportFormat;
 use super::listing::Followed;
 use super::victim::Victim;
 

@@ -8,7 +8,7 @@ use cpuledger::framing::{self, Circumstances};
 use cpuledger_model::frame::Frame as Encoded;
 use cpuledger_names::names::Names;
 
-use super::frame::{Around, Asleep, Frame, Sums};
+use super::frame::{Around, Frame};
 use super::travel::Cell;
 
 /// How far back it goes.
@@ -85,6 +85,11 @@ impl Past {
         Some(self.first + (self.kept.len() as u64).checked_sub(1)?)
     }
 
+    /// The number behind this one, if there is an interval.
+    pub fn behind(&self, number: u64) -> Option<u64> {
+        self.newest().filter(|newest| number < *newest).map(|_| number + 1)
+    }
+
     /// The number of the interval that has this instant, CLOCK_REALTIME, or of the first behind it. `None`: there is none.
     pub fn at(&self, realtime_ns: u64) -> Option<u64> {
         let has_it =
@@ -104,8 +109,7 @@ impl Past {
 
     /// Begin and end of an interval, CLOCK_REALTIME, and what the time line shows of it.
     pub fn glance(&self, number: u64) -> Option<(u64, u64, Cell)> {
-        let kept = self.find(number)?;
-        Some((kept.start_realtime_ns, kept.around.end_realtime_ns, kept.cell))
+        self.find(number).map(|kept| (kept.start_realtime_ns, kept.around.end_realtime_ns, kept.cell))
     }
 
     /// The interval with this number, as it was shown, but for what did not run.
@@ -119,13 +123,7 @@ impl Past {
         let mut interval = Interval::default();
         framing::read(&encoded, &mut interval).context("a kept interval is damaged")?;
         learn_users(users, &interval);
-        let frame = Frame {
-            interval,
-            asleep: Asleep::default(),
-            around: kept.around.clone(),
-            users: users.clone(),
-            sums: Sums::default(),
-        };
+        let frame = Frame::of(interval, kept.around.clone(), users.clone());
         self.encoded = encoded;
         Ok(Some(frame))
     }

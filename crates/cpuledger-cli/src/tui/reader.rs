@@ -13,7 +13,6 @@ use cpuledger_proc::escape::escaped;
 use cpuledger_proc::task::limits::parse_limits;
 
 use super::event::Event;
-use super::file_detail::FileDetail;
 
 /// What is to be read: not a queue, but what is wanted now. So nothing is lost however long a file takes, what is no
 /// longer shown is not read, and there is never more of it than a screen has lines.
@@ -92,7 +91,7 @@ impl Requests {
 pub fn run(requests: &Requests, events: &Sender<Event>) {
     run_with(requests, events, |request| match request {
         Request::Arguments(row) => arguments(&row),
-        Request::Detail(row) => Event::Detail(Box::new(detail(&row))),
+        Request::Detail(row) => detail(&row),
     });
 }
 
@@ -103,6 +102,10 @@ fn run_with(requests: &Requests, events: &Sender<Event>, read: impl Fn(Request) 
         }
     }
 }
+
+/// Limits that are worth a word.
+const LIMITS: [&str; 5] =
+    ["Max open files", "Max processes", "Max locked memory", "Max address space", "Max stack size"];
 
 /// Maximum length of remembered arguments: no screen is wider.
 const MOST_ARGUMENT_BYTES: usize = 4096;
@@ -121,7 +124,8 @@ fn arguments(row: &Task) -> Event {
     Event::Arguments { process: leader.id(), comm: row.comm, read, arguments }
 }
 
-fn detail(row: &Task) -> FileDetail {
+/// What the files of a task say; `-` where that could not be read.
+fn detail(row: &Task) -> Event {
     let is_task = !row.is_leader();
     let mut details = Details::default();
     let wanted = Lookups::CMDLINE
@@ -134,19 +138,31 @@ fn detail(row: &Task) -> FileDetail {
     let files = details.files(row, is_task);
     let calls = files.and_then(|files| files.io.as_deref());
     let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
-    let limits = fs::read_to_string(format!("{directory}/limits")).unwrap_or_default();
+    let limits = parse_limits(&fs::read_to_string(format!("{directory}/limits")).unwrap_or_default());
+    let limits = limits.iter().filter(|[name, ..]| LIMITS.contains(&name.as_str()));
+    let limits: Vec<String> =
+        limits.map(|[name, soft, hard]| format!("{} {soft}/{hard}", &name[4..])).collect();
     let link = fs::read_link(format!("{directory}/cwd")).unwrap_or_default();
-    FileDetail {
-        id: row.id(),
-        command_line: String::from_utf8_lossy(details.command_line(row)).into_owned(),
-        program: escaped(details.exe(row)),
-        cgroup: escaped(details.cgroup(row)),
-        directory: escaped(link.as_os_str().as_encoded_bytes()),
-        open_files: files.and_then(|files| files.open_files),
-        calls: calls.map(|io| [io.read_chars, io.read_calls, io.write_chars, io.write_calls]),
-        oom: files.map_or([None; 2], |files| [files.oom_score, files.oom_adjustment]),
-        limits: parse_limits(&limits),
-    }
+    let calls = calls.map(|io| {
+        let [read, reads, written, writes] = [io.read_chars, io.read_calls, io.write_chars, io.write_calls];
+        format!("{read} bytes by {reads} reads, {written} by {writes} writes, since the start")
+    });
+    let dash = |text: String| if text.is_empty() { "-".to_owned() } else { text };
+    let score = |score: Option<i32>| dash(score.map(|score| score.to_string()).unwrap_or_default());
+    let [score, adjustment] =
+        files.map_or([None; 2], |files| [files.oom_score, files.oom_adjustment]).map(score);
+    let open_files = files.and_then(|files| files.open_files).map(|count| count.to_string());
+    let lines = [
+        ("command", String::from_utf8_lossy(details.command_line(row)).into_owned()),
+        ("program", escaped(details.exe(row))),
+        ("directory", escaped(link.as_os_str().as_encoded_bytes())),
+        ("cgroup", escaped(details.cgroup(row))),
+        ("open files", open_files.unwrap_or_default()),
+        ("limits", limits.join(", ")),
+        ("asked for", calls.unwrap_or_default()),
+        ("out of memory", format!("score {score}, adjustment {adjustment}")),
+    ];
+    Event::Detail(row.id(), lines.map(|(label, text)| (label, dash(text))).to_vec())
 }
 
 #[cfg(test)]
@@ -167,12 +183,15 @@ mod tests {
     #[test]
     fn this_process_has_arguments_a_program_files_and_limits() {
         let pid = std::process::id() as i32;
-        let detail = detail(&row(pid));
+        let Event::Detail(id, lines) = detail(&row(pid)) else { panic!("its files") };
+        let text = |wanted: &str| &*lines.iter().find(|(label, _)| *label == wanted).expect("a line").1;
         let program = std::env::current_exe().expect("a program");
-        assert_eq!(detail.program, program.to_str().expect("UTF-8"));
-        assert!(!detail.command_line.is_empty() && detail.open_files.is_some_and(|files| files > 2));
-        let files = detail.limits.iter().find(|[name, ..]| name == "Max open files").expect("a limit");
-        assert!(files[1].parse::<u64>().is_ok() || files[1] == "unlimited");
+        assert_eq!((id.tid, text("program")), (Tid(pid), program.to_str().expect("UTF-8")));
+        assert!(text("command").len() > 1 && text("open files").parse::<u64>().expect("a number") > 2);
+        let mut limits = text("limits").split(", ");
+        let files = limits.find_map(|limit| limit.strip_prefix("open files ")).expect("a limit");
+        let soft = files.split('/').next().expect("split gives one");
+        assert!(soft.parse::<u64>().is_ok() || soft == "unlimited");
         let Event::Arguments { process, arguments, .. } = arguments(&row(pid)) else { panic!("arguments") };
         assert_eq!(process.tid, Tid(pid));
         assert!(arguments.is_some_and(|arguments| !arguments.is_empty()));
@@ -186,9 +205,7 @@ mod tests {
                 let arguments = Some(b"read".as_slice().into());
                 Event::Arguments { process: row.id(), comm: row.comm, read: clock::boottime(), arguments }
             }
-            Request::Detail(row) => {
-                Event::Detail(Box::new(FileDetail { id: row.id(), ..FileDetail::default() }))
-            }
+            Request::Detail(row) => Event::Detail(row.id(), Vec::new()),
         }
     }
 
@@ -208,7 +225,7 @@ mod tests {
                     Event::Arguments { process, .. } => {
                         *self.arguments.entry(process.tid.0).or_default() += 1
                     }
-                    Event::Detail(files) => self.details.push(files.id.tid.0),
+                    Event::Detail(id, _) => self.details.push(id.tid.0),
                     _ => panic!("nothing else reports"),
                 }
             }

@@ -13,9 +13,8 @@ use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 use rustix::process::geteuid;
 
-use super::action::Action;
 use super::config::{Settings, Tree};
-use super::file_detail::FileDetail;
+use super::event::FileLines;
 use super::frame::{Frame, Kind, List, RowRef};
 use super::history::History;
 use super::listing::{Arguments, Entry, Followed, Id, Item, Listing, Making, SleepOrder};
@@ -48,12 +47,12 @@ pub struct Layout {
     pub rows: (u16, u16),
     /// Columns: from, to, and which of the settings.
     pub columns: Vec<(u16, u16, &'static str)>,
-    /// Words of the last line: from, to, what they do.
-    pub labels: Vec<(u16, u16, Action)>,
+    /// Words of the last line: from, to, the key that they stand for.
+    pub labels: Vec<(u16, u16, &'static str)>,
     /// The line of the help page that is first where its end is seen.
     pub last_of_help: usize,
-    /// Views of the first line: from, to, what leads there.
-    pub tabs: Vec<(u16, u16, Action)>,
+    /// Views of the first line: from, to, which.
+    pub tabs: Vec<(u16, u16, View)>,
     /// The graph of the head.
     pub timeline: Option<TimeLine>,
     /// The items of a list: its first line and the item there, and how many there are.
@@ -117,8 +116,8 @@ pub struct State {
     pub mode: Mode,
     /// The detail pane: of which task.
     pub detail: Option<(Kind, TaskId)>,
-    /// What its files say.
-    pub files: Option<Box<FileDetail>>,
+    /// What the files of a task say.
+    pub files: Option<(TaskId, FileLines)>,
     /// Where it is in time; `None`: what comes from the machine is shown.
     pub strip: Option<Strip>,
     /// The last filter for intervals.
@@ -280,7 +279,7 @@ impl State {
     /// The task of the selected line.
     pub fn victim(&self) -> Option<Victim> {
         let (_, row) = self.row()?;
-        Some(Victim::of(row, escaped(row.comm.as_bytes())))
+        Some(Victim { pid: row.pid, id: row.id(), name: escaped(row.comm.as_bytes()) })
     }
 
     /// Says it.

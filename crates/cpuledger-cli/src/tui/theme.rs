@@ -126,48 +126,41 @@ const SIXTEEN_LIGHT: Palette = Palette {
     graph: [Color::Blue, Color::Blue, Color::Blue],
 };
 
+/// Red, green and blue, eight bits of each.
+const fn rgb(of: u32) -> Color {
+    Color::Rgb((of >> 16) as u8, (of >> 8) as u8, of as u8)
+}
+
 const DARK: Palette = Palette {
-    text: Color::Rgb(195, 202, 210),
-    own: Color::Rgb(255, 255, 255),
-    label: Color::Rgb(148, 156, 166),
-    header: Color::Rgb(148, 156, 166),
-    sorted: Color::Rgb(121, 192, 255),
-    selected: (Color::Rgb(255, 255, 255), Color::Rgb(38, 79, 120)),
-    exited: Color::Rgb(148, 156, 166),
-    group: Color::Rgb(121, 192, 255),
-    mark: Color::Rgb(242, 204, 96),
-    error: Color::Rgb(255, 128, 119),
-    parts: [
-        Color::Rgb(86, 180, 233),
-        Color::Rgb(230, 159, 0),
-        Color::Rgb(217, 139, 181),
-        Color::Rgb(110, 118, 129),
-        Color::Rgb(240, 228, 66),
-    ],
-    heat: [Color::Rgb(240, 228, 66), Color::Rgb(255, 176, 87), Color::Rgb(255, 128, 119)],
-    graph: [Color::Rgb(46, 120, 170), Color::Rgb(86, 180, 233), Color::Rgb(140, 215, 255)],
+    text: rgb(0xc3cad2),
+    own: rgb(0xffffff),
+    label: rgb(0x949ca6),
+    header: rgb(0x949ca6),
+    sorted: rgb(0x79c0ff),
+    selected: (rgb(0xffffff), rgb(0x264f78)),
+    exited: rgb(0x949ca6),
+    group: rgb(0x79c0ff),
+    mark: rgb(0xf2cc60),
+    error: rgb(0xff8077),
+    parts: [rgb(0x56b4e9), rgb(0xe69f00), rgb(0xd98bb5), rgb(0x6e7681), rgb(0xf0e442)],
+    heat: [rgb(0xf0e442), rgb(0xffb057), rgb(0xff8077)],
+    graph: [rgb(0x2e78aa), rgb(0x56b4e9), rgb(0x8cd7ff)],
 };
 
 const LIGHT: Palette = Palette {
-    text: Color::Rgb(50, 56, 63),
-    own: Color::Rgb(0, 0, 0),
-    label: Color::Rgb(87, 96, 106),
-    header: Color::Rgb(87, 96, 106),
-    sorted: Color::Rgb(3, 47, 98),
-    selected: (Color::Rgb(255, 255, 255), Color::Rgb(7, 87, 186)),
-    exited: Color::Rgb(87, 96, 106),
-    group: Color::Rgb(5, 80, 174),
-    mark: Color::Rgb(125, 78, 0),
-    error: Color::Rgb(164, 14, 38),
-    parts: [
-        Color::Rgb(0, 99, 156),
-        Color::Rgb(178, 84, 0),
-        Color::Rgb(154, 61, 120),
-        Color::Rgb(125, 134, 143),
-        Color::Rgb(122, 93, 0),
-    ],
-    heat: [Color::Rgb(125, 78, 0), Color::Rgb(156, 74, 0), Color::Rgb(164, 14, 38)],
-    graph: [Color::Rgb(70, 140, 190), Color::Rgb(0, 99, 156), Color::Rgb(0, 70, 120)],
+    text: rgb(0x32383f),
+    own: rgb(0x000000),
+    label: rgb(0x57606a),
+    header: rgb(0x57606a),
+    sorted: rgb(0x032f62),
+    selected: (rgb(0xffffff), rgb(0x0757ba)),
+    exited: rgb(0x57606a),
+    group: rgb(0x0550ae),
+    mark: rgb(0x7d4e00),
+    error: rgb(0xa40e26),
+    parts: [rgb(0x00639c), rgb(0xb25400), rgb(0x9a3d78), rgb(0x7d868f), rgb(0x7a5d00)],
+    heat: [rgb(0x7d4e00), rgb(0x9c4a00), rgb(0xa40e26)],
+    graph: [rgb(0x468cbe), rgb(0x00639c), rgb(0x004678)],
 };
 
 const CONTRAST: Palette = Palette {

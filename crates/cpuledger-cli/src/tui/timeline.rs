@@ -19,7 +19,7 @@ use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
 use cpuledger_view::query::Query;
 
-use super::frame::{Around, Asleep, Frame, Sums};
+use super::frame::{Around, Frame};
 use super::listing::Arguments;
 use super::matching::matches;
 use super::past::{Past, learn_users};
@@ -186,14 +186,14 @@ impl Timeline {
     ///
     /// # Errors
     /// When reading fails.
-    pub fn go(&mut self, travel: &Travel) -> anyhow::Result<Arrival> {
+    pub fn go(&mut self, travel: Travel) -> anyhow::Result<Arrival> {
         self.search = None;
         self.is_following &= matches!(travel, Travel::Speed(_));
         if !matches!(travel, Travel::Play | Travel::Speed(_)) {
             self.play = None;
         }
         match travel {
-            Travel::Step(count) => self.step(*count),
+            Travel::Step(count) => self.step(count),
             Travel::First => match self.first()? {
                 Some(first) => {
                     let arrival = self.show(first)?;
@@ -203,24 +203,26 @@ impl Timeline {
                 None => Ok(Arrival::saying("no interval is over yet")),
             },
             Travel::Last => self.last(),
-            Travel::Jump(at) => self.jump(*at),
-            Travel::Find(text) => {
-                let query = Query::parse(text)?;
-                let point = self.here.as_ref().map(|here| here.point);
-                if point.is_none() {
-                    return Ok(Arrival::saying("later intervals are still to come; go back first"));
-                }
-                self.search = Some(Search { query, point });
-                Ok(Arrival::default())
-            }
+            Travel::Jump(at) => self.jump(at),
             Travel::Play => Ok(self.play_or_pause()),
             Travel::Speed(step) => {
-                self.speed = self.speed.changed(*step);
+                self.speed = self.speed.changed(step);
                 if self.play.is_some() {
                     self.play_from_here();
                 }
                 Ok(Arrival::default())
             }
+        }
+    }
+
+    /// Looks for the next interval that has a row which matches.
+    pub fn find(&mut self, query: Query) -> Arrival {
+        (self.is_following, self.play) = (false, None);
+        let point = self.here.as_ref().map(|here| here.point);
+        self.search = point.is_some().then_some(Search { query, point });
+        match point {
+            Some(_) => Arrival::default(),
+            None => Arrival::saying("later intervals are still to come; go back first"),
         }
     }
 
@@ -400,7 +402,6 @@ impl Timeline {
     fn show(&mut self, point: Point) -> anyhow::Result<Arrival> {
         let (frame, here) = match point {
             Point::Past(number) => {
-                let newest = self.past.newest();
                 let Some((start_ns, end_ns, cell)) = self.past.glance(number) else {
                     return Ok(Arrival::saying("it is too long ago"));
                 };
@@ -408,7 +409,7 @@ impl Timeline {
                 let begin = self.past.begin(number);
                 let here = Here {
                     point,
-                    next: newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)),
+                    next: self.past.behind(number).map(Point::Past),
                     start_ns,
                     end_ns,
                     begin: begin.map_or((None, 0), |(boot, ns)| (boot.map(str::to_owned), ns)),
@@ -475,13 +476,7 @@ impl Timeline {
             boot_id: told.boot_id,
             ..Around::default()
         };
-        Frame {
-            interval,
-            asleep: Asleep::default(),
-            around,
-            users: self.users.clone(),
-            sums: Sums::default(),
-        }
+        Frame::of(interval, around, self.users.clone())
     }
 
     /// What comes behind a recorded interval of a boot, which ends then, CLOCK_MONOTONIC: what this screen has seen, from where it begins.
@@ -508,10 +503,7 @@ impl Timeline {
             return Ok(here.next);
         }
         match point {
-            Point::Past(number) => {
-                let newest = self.past.newest();
-                Ok(newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)))
-            }
+            Point::Past(number) => Ok(self.past.behind(number).map(Point::Past)),
             Point::Recorded(spot) => self.behind_glance(spot),
         }
     }

@@ -3,7 +3,7 @@
 use cpuledger_program::when::Named;
 
 /// A way through time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Travel {
     /// By this number of intervals.
     Step(i64),
@@ -13,8 +13,6 @@ pub enum Travel {
     Last,
     /// To the interval of this instant; `10m ago` counts from the interval that is shown.
     Jump(Named),
-    /// To the next interval that has a row which matches this filter.
-    Find(String),
     /// Play, or pause.
     Play,
     /// Play faster or slower: by this power of two.

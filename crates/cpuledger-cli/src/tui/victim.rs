@@ -1,6 +1,6 @@
 //! The task that a signal or another change is for.
 
-use cpuledger::{Pid, Task, TaskId};
+use cpuledger::{Pid, TaskId};
 
 /// The task that a signal or another change is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,11 +11,4 @@ pub struct Victim {
     pub id: TaskId,
     /// Its name, escaped.
     pub name: String,
-}
-
-impl Victim {
-    /// Of a row.
-    pub fn of(row: &Task, name: String) -> Victim {
-        Victim { pid: row.pid, id: row.id(), name }
-    }
 }

@@ -45,10 +45,7 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
             .map(|place| (place.from, place.to, place.shown.name()))
             .collect(),
         last_of_help: help::last(state, size),
-        labels: foot::labels(state, width)
-            .into_iter()
-            .map(|label| (label.from, label.to, label.action))
-            .collect(),
+        labels: foot::labels(state, width).into_iter().map(|(from, to, (key, _))| (from, to, key)).collect(),
         menu: dialog::menu_place(state, size),
         ..Layout::default()
     };

@@ -1,6 +1,6 @@
 //! What a column of the tables is.
 
-use crate::figure::Key;
+use crate::figure::{Key, OF_NAME};
 use crate::sort;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_names::lookups::Lookups;
@@ -214,14 +214,8 @@ pub enum TableCell {
     History,
     /// CPU time of the subtree, in percent of the interval.
     Subtree,
-    /// Unit of systemd.
-    Unit,
-    /// Container.
-    Container,
-    /// Pod.
-    Pod,
-    /// Image of the container.
-    Image,
+    /// A name that its cgroup leads to.
+    Name(NameKey),
 }
 
 impl TableCell {
@@ -233,18 +227,14 @@ impl TableCell {
     /// The name of a cgroup that it shows.
     pub fn name(self) -> Option<NameKey> {
         match self {
-            TableCell::Unit => Some(NameKey::Unit),
-            TableCell::Container => Some(NameKey::Container),
-            TableCell::Pod => Some(NameKey::Pod),
-            TableCell::Image => Some(NameKey::Image),
+            TableCell::Name(name) => Some(name),
             _ => None,
         }
     }
 
     /// What a source has to tell for it, beside the figure.
     pub fn fields(self) -> FieldSet {
-        let of_names = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
-        if self.name().is_some() { of_names } else { FieldSet::EMPTY }
+        if self.name().is_some() { OF_NAME } else { FieldSet::EMPTY }
     }
 }
 
@@ -339,7 +329,7 @@ macro_rules! text {
 
 /// A column of the table, as `PLACE HEADER SIDE WIDTH rank RANK CELL; HELP`.
 macro_rules! in_table {
-    ($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:expr) => {
+    ($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $(($name:ident))? $($sums:ident)?; $help:expr) => {
         Some(InTable {
             place: $place,
             header: $header,
@@ -347,7 +337,7 @@ macro_rules! in_table {
             is_left: in_table!(@$side),
             rank: $rank,
             is_of_sums: in_table!(@$($sums)?),
-            cell: TableCell::$cell,
+            cell: TableCell::$cell$((NameKey::$name))?,
             help: $help,
         })
     };

@@ -6,6 +6,7 @@ use crate::sort::Key;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_names::detail::files::Namespace;
 use cpuledger_names::lookups::Lookups;
+use cpuledger_names::named::NameKey;
 
 use super::entry::{Align, Column, InTable, Lines, Listed, Overflow, TableCell, Text};
 
@@ -187,12 +188,12 @@ columns! {
     "unit" "UNIT"; 31 Left Push Both; [] [CGROUP SYSTEMD];
         shown!(text unit); sorted!(text unit);
         "systemd unit." => {
-            in_table: in_table!(39 "UNIT" left 20 rank 9 Unit; "systemd unit or, outside of units, the slice."),
+            in_table: in_table!(39 "UNIT" left 20 rank 9 Name(Unit); "systemd unit or, outside of units, the slice."),
         }
     "container" "CONTAINER"; 20 Left Push Both; [] [CGROUP CONTAINERS];
         shown!(text container); sorted!(text container);
         "Container, by the name that its runtime has for it, or the first 12 digits of its id." => {
-            in_table: in_table!(40 "CONTAINER" left 16 rank 9 Container; "Container, by its name or the first 12 digits of its id."),
+            in_table: in_table!(40 "CONTAINER" left 16 rank 9 Name(Container); "Container, by its name or the first 12 digits of its id."),
         }
     "container_id" "CONTAINER ID"; 64 Left Push Both; [] [CGROUP CONTAINERS];
         shown!(text container_id); sorted!(text container_id);
@@ -200,12 +201,12 @@ columns! {
     "image" "IMAGE"; 31 Left Push Both; [] [CGROUP CONTAINERS];
         shown!(text image); sorted!(text image);
         "Image of the container." => {
-            in_table: in_table!(41 "IMAGE" left 24 rank 10 Image; "Image of the container."),
+            in_table: in_table!(41 "IMAGE" left 24 rank 10 Name(Image); "Image of the container."),
         }
     "pod" "POD"; 20 Left Push Both; [] [CGROUP CONTAINERS];
         shown!(text pod); sorted!(text pod);
         "Pod of the container." => {
-            in_table: in_table!(42 "POD" left 20 rank 9 Pod; "Pod of the container."),
+            in_table: in_table!(42 "POD" left 20 rank 9 Name(Pod); "Pod of the container."),
         }
     "namespace" "NAMESPACE"; 16 Left Push Both; [] [CGROUP CONTAINERS];
         shown!(text namespace); sorted!(text namespace);

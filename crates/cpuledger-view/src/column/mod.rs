@@ -41,14 +41,12 @@ use cpuledger_model::field::{FIELDS, FieldInfo};
 
 #[macro_use]
 mod entry;
-mod blame;
+mod accounts;
 mod dashes;
-mod disk;
 mod files;
 mod identity;
 mod interval;
 mod memory;
-mod network;
 mod owner;
 mod state;
 mod states;
@@ -59,15 +57,13 @@ pub use entry::{
 };
 
 /// Every column but the plain fields, by topic.
-static TOPICS: [&[Column]; 12] = [
+static TOPICS: [&[Column]; 10] = [
     identity::COLUMNS,
     owner::COLUMNS,
     state::COLUMNS,
     time::COLUMNS,
     memory::COLUMNS,
-    network::COLUMNS,
-    blame::COLUMNS,
-    disk::COLUMNS,
+    accounts::COLUMNS,
     files::COLUMNS,
     dashes::COLUMNS,
     states::COLUMNS,

@@ -1,19 +1,17 @@
 //! What `top --by` prints: states in the place of the usual columns, and rows put together.
 
+use std::cell::LazyCell;
+
 use cpuledger_model::interval::{Blocked, Row, Usage};
 use cpuledger_proc::escape::append_escaped;
 
-use super::column::{CellContext, TableColumn, append_decimals, append_per_mille, per_mille};
-use super::{Page, Writer, for_each_row};
+use super::column::{CellContext, Columns, TableColumn, append_decimals, append_per_mille, per_mille};
+use super::{Page, Writer, context_of, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
 use crate::key::Shown;
-use crate::shares::StateCell;
 use crate::shares::cells::Cells;
-use crate::shares::columns::{Room, ViewColumn, columns};
-
-/// Columns of states, and their widths.
-type Columns = Vec<(ViewColumn, usize)>;
+use crate::shares::columns::{Room, columns};
 
 /// The width of a count of rows.
 const COUNT_WIDTH: usize = 7;
@@ -23,23 +21,27 @@ const SHARE_WIDTH: usize = 5;
 /// Tasks that were blocked all the time that have a line each.
 const MOST_BLOCKED_LINES: usize = 40;
 
-/// Where rows are put together: how the count of rows and the names are headed.
-struct Headers {
-    count: &'static str,
-    name: &'static str,
-}
-
 impl Writer {
     /// A line for each row, with its states.
     pub(super) fn append_states(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let mut has_unseen = false;
         for_each_row(shown, page, |row, _| has_unseen |= is_unseen(&row.usage));
         let room = Room { width: page.width, has_unseen, is_exact: false, without: &["STATES"] };
-        let columns = columns(&room);
-        self.append_headers(&columns);
+        self.append_rows(text, &columns(&room), shown, page);
+    }
+
+    /// A line for each row.
+    pub(super) fn append_rows(
+        &mut self,
+        text: &mut Vec<u8>,
+        columns: &Columns,
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        self.append_headers(columns);
         self.end_line(text, page);
         for_each_row(shown, page, |row, context| {
-            self.append_cells(&columns, row, context);
+            self.append_cells(columns, row, context);
             self.end_line(text, page);
         });
     }
@@ -58,9 +60,9 @@ impl Writer {
         } else {
             // The only state that other sources know.
             let wait = TableColumn::by_name("%WAIT");
-            wait.map(|column| (ViewColumn::Column(column), column.width(false))).into_iter().collect()
+            wait.map(|column| (column, column.width(false))).into_iter().collect()
         };
-        self.append_sums(text, &Headers { count: "ROWS", name: "GROUP" }, &columns, groups, shown, page);
+        self.append_sums(text, ["ROWS", "GROUP"], &columns, groups, shown, page);
     }
 
     /// A line for each name of the dead.
@@ -72,7 +74,7 @@ impl Writer {
         page: &Page<'_>,
     ) {
         let columns = if page.has_states { columns_of_sums(names, page) } else { Columns::new() };
-        self.append_sums(text, &Headers { count: "EXITED", name: "COMMAND" }, &columns, names, shown, page);
+        self.append_sums(text, ["EXITED", "COMMAND"], &columns, names, shown, page);
     }
 
     /// A line for each task that was blocked all the time.
@@ -91,84 +93,57 @@ impl Writer {
         let not_listed = shown.interval.blocked_tasks - blocked.len() as u64;
         let others = shown.blocked.len().saturating_sub(MOST_BLOCKED_LINES) as u64 + not_listed;
         if others > 0 {
-            self.say("Blocked all the time: ");
-            self.number(others, " more");
-            self.end_line(text, page);
+            self.say_line(text, &format!("Blocked all the time: {others} more"), page);
         }
     }
 
     fn append_sums(
         &mut self,
         text: &mut Vec<u8>,
-        headers: &Headers,
+        [count, name]: [&str; 2],
         columns: &Columns,
         sums: &[Sum],
         shown: &Shown<'_>,
         page: &Page<'_>,
     ) {
-        self.cell.extend_from_slice(headers.count.as_bytes());
-        self.append_cell(COUNT_WIDTH, false);
-        self.cell.extend_from_slice(b"%CPU");
-        self.append_cell(SHARE_WIDTH, false);
+        self.say_cell(count, COUNT_WIDTH, false);
+        self.say_cell("%CPU", SHARE_WIDTH, false);
         self.append_headers(columns);
-        self.say(headers.name);
-        self.end_line(text, page);
-        let length_ns = shown.interval.length_ns();
+        self.say_line(text, name, page);
+        let context = context_of(shown, page);
         for sum in sums {
-            unsigned(&mut self.cell, sum.rows);
-            self.append_cell(COUNT_WIDTH, false);
-            append_per_mille(&mut self.cell, per_mille(sum.total.usage.cpu_ns, length_ns));
-            self.append_cell(SHARE_WIDTH, false);
-            let context = CellContext {
-                length_ns,
-                interval_ns: length_ns,
-                users: &page.around.users,
-                memory_total_bytes: None,
-                has_arguments: false,
-                cmdline: None,
-                is_task: false,
-                subtree_ns: None,
-                named: None,
-                has_units: false,
-                is_exact: false,
-            };
+            self.say_figure(COUNT_WIDTH, Some(sum.rows as u64), unsigned);
+            let share = per_mille(sum.total.usage.cpu_ns, context.length_ns);
+            self.say_figure(SHARE_WIDTH, Some(share), append_per_mille);
             self.append_cells(columns, &sum.total, &context);
-            self.say(sum.name.label());
-            self.end_line(text, page);
+            self.say_line(text, sum.name.label(), page);
         }
     }
 
-    fn append_headers(&mut self, columns: &Columns) {
+    pub(super) fn append_headers(&mut self, columns: &Columns) {
         for (column, width) in columns {
-            self.cell.extend_from_slice(column.name().as_bytes());
-            self.append_cell(*width, column.is_left());
+            self.say_header(column.name(), *width, column.is_left());
         }
     }
 
     /// The cells of a row. CPU time that is not known by mode stands in those of user and system time, as one.
     fn append_cells(&mut self, columns: &Columns, row: &Row, context: &CellContext<'_>) {
-        let cells = Cells::of(&row.usage, context.length_ns, context.is_exact);
+        let cells = LazyCell::new(|| Cells::of(&row.usage, context.length_ns, context.is_exact));
         let mut covered = None;
         for (column, width) in columns {
-            let state = match column {
-                ViewColumn::Column(column) => {
-                    column.append(&mut self.cell, row, context);
-                    self.append_cell(*width, column.is_left());
+            match column {
+                TableColumn::State(state) if state.name == "USR" && cells.is_undivided() => {
+                    covered = Some(width + 1);
                     continue;
                 }
-                ViewColumn::State(state) => state,
-            };
-            match state.name {
-                "USR" if cells.is_undivided() => covered = Some(width + 1),
-                "SYS" if cells.is_undivided() => {
-                    self.cell.extend_from_slice(cells.undivided_text().as_bytes());
-                    self.append_cell(width + covered.take().unwrap_or(0), false);
+                TableColumn::State(state) if state.name == "SYS" && cells.is_undivided() => {
+                    self.say_header(&cells.undivided_text(), width + covered.take().unwrap_or(0), false);
+                    continue;
                 }
-                _ => {
-                    self.cell.extend_from_slice(cells.text(state).as_bytes());
-                    self.append_cell(*width, state.cell == StateCell::Bar);
-                }
+                TableColumn::State(state) => self.cell.extend_from_slice(cells.text(state).as_bytes()),
+                column => column.append(&mut self.cell, row, context),
             }
+            self.append_cell(*width, column.is_left());
         }
     }
 }

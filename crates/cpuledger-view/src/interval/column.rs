@@ -3,16 +3,17 @@
 use std::sync::LazyLock;
 
 pub use crate::cell::value as append_value;
-use crate::cell::{command_line, signed, unsigned};
+use crate::cell::{command_line, signed, two_digits, unsigned};
 use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
 use crate::figure::alive_ns;
 use crate::key::Key;
 use crate::layout;
+use crate::shares::{StateCell, StateColumn};
 use cpuledger_model::field::{Field, Unit, Value};
 use cpuledger_model::interval::Row;
 use cpuledger_model::task::Task;
 use cpuledger_names::manner::Manner;
-use cpuledger_names::named::{Grouped, Named};
+use cpuledger_names::named::{Grouped, NameKey, Named};
 use cpuledger_names::names::Names;
 use cpuledger_proc::escape::append_escaped;
 
@@ -43,20 +44,23 @@ pub struct CellContext<'a> {
     pub is_exact: bool,
 }
 
-/// A column of the table: one of the registry, or any key of JSON.
+/// A column of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct TableColumn {
-    /// As it is declared; `None`: it shows its key as it is.
-    declared: Option<&'static InTable>,
-    key: Option<Key>,
+pub enum TableColumn {
+    /// One of the registry, and the key that it shows, if it has one.
+    Declared(&'static InTable, Option<Key>),
+    /// Any key of JSON, as it is.
+    Key(Key),
+    /// One of states.
+    State(&'static StateColumn),
 }
+
+/// Columns, and their widths.
+pub(super) type Columns = Vec<(TableColumn, usize)>;
 
 /// Those of the registry, from left to right: those of `--batch` first.
 pub static TABLE: LazyLock<Vec<TableColumn>> = LazyLock::new(|| {
-    let column = |(column, declared): (&'static Column, _)| TableColumn {
-        declared: Some(declared),
-        key: column.key(),
-    };
+    let column = |(column, declared): (&'static Column, _)| TableColumn::Declared(declared, column.key());
     in_table().into_iter().map(column).collect()
 });
 
@@ -77,13 +81,6 @@ pub fn of_parts() -> &'static [TableColumn] {
     &COLUMNS
 }
 
-impl From<Key> for TableColumn {
-    /// The key as it is.
-    fn from(key: Key) -> TableColumn {
-        TableColumn { declared: None, key: Some(key) }
-    }
-}
-
 impl PartialEq for TableColumn {
     fn eq(&self, other: &TableColumn) -> bool {
         self.name() == other.name()
@@ -94,78 +91,91 @@ impl TableColumn {
     /// By the header, whatever its case, or by the key.
     pub fn by_name(name: &str) -> Option<TableColumn> {
         let headed = TABLE.iter().find(|column| column.name().eq_ignore_ascii_case(name));
-        headed.copied().or_else(|| Key::by_name(name).map(TableColumn::from))
+        headed.copied().or_else(|| Key::by_name(name).map(TableColumn::Key))
     }
 
     /// Its header.
     pub fn name(self) -> &'static str {
-        match self.declared {
-            Some(declared) => declared.header,
-            None => self.key.map_or("", Key::name),
+        match self {
+            TableColumn::Declared(declared, _) => declared.header,
+            TableColumn::Key(key) => key.name(),
+            TableColumn::State(column) => column.name,
         }
     }
 
     /// The key it shows, if it has one.
     pub fn key(self) -> Option<Key> {
-        self.key
+        match self {
+            TableColumn::Declared(_, key) => key,
+            TableColumn::Key(key) => Some(key),
+            TableColumn::State(_) => None,
+        }
+    }
+
+    fn declared(self) -> Option<&'static InTable> {
+        if let TableColumn::Declared(declared, _) = self { Some(declared) } else { None }
     }
 
     /// What stands in it.
     pub fn cell(self) -> TableCell {
-        self.declared.map_or(TableCell::Value, |declared| declared.cell)
+        self.declared().map_or(TableCell::Value, |declared| declared.cell)
     }
 
     /// One sentence.
     pub fn help(self) -> &'static str {
-        match self.declared {
-            Some(declared) => declared.help,
-            None => self.key.map_or("", Key::help),
+        match self {
+            TableColumn::Declared(declared, _) => declared.help,
+            TableColumn::Key(key) => key.help(),
+            TableColumn::State(column) => column.help,
         }
     }
 
     /// Its usual width; 0: what is left of the line.
     pub fn width(self, is_exact: bool) -> usize {
-        let width = self.declared.map_or_else(|| self.name().len().max(7), |declared| declared.width);
-        let grows = self.cell() == TableCell::Subtree
-            || self.key.is_some_and(|key| matches!(key.unit(), Unit::Nanoseconds | Unit::Bytes));
+        let (width, grows) = match self {
+            TableColumn::Declared(declared, _) => (declared.width, declared.cell == TableCell::Subtree),
+            TableColumn::Key(key) => (key.name().len().max(7), false),
+            TableColumn::State(column) => (column.width, column.cell != StateCell::Bar),
+        };
+        let is_amount = |key: Key| matches!(key.unit(), Unit::Nanoseconds | Unit::Bytes);
+        let grows = grows || self.key().is_some_and(is_amount);
         if is_exact && grows { width.max(EXACT_WIDTH) } else { width }
     }
 
     /// Whether cells begin at the left.
     pub fn is_left(self) -> bool {
-        self.declared.is_some_and(|declared| declared.is_left)
+        match self {
+            TableColumn::Declared(declared, _) => declared.is_left,
+            TableColumn::Key(_) => false,
+            TableColumn::State(column) => column.cell == StateCell::Bar,
+        }
     }
 
     /// Whether it makes sense for rows that were put together.
     pub fn is_of_sums(self) -> bool {
-        self.declared.is_some_and(|declared| declared.is_of_sums)
+        self.declared().is_some_and(|declared| declared.is_of_sums)
     }
 
     /// Where space is short, those of the highest rank go first.
     pub fn rank(self) -> u8 {
-        self.declared.map_or(3, |declared| declared.rank)
+        self.declared().map_or(3, |declared| declared.rank)
     }
 
-    /// Appends the cell of a row.
+    /// Appends the cell of a row; those of states are in [`crate::shares::cells`].
     pub fn append(self, cell: &mut Vec<u8>, row: &Row, context: &CellContext<'_>) {
-        let Some(declared) = self.declared else { return append_figure(cell, self.key, row, context) };
+        let Some(declared) = self.declared() else { return append_figure(cell, self.key(), row, context) };
         let task = &row.task;
         match declared.cell {
             TableCell::Id if context.is_task => signed(cell, task.tid.0),
             TableCell::Id | TableCell::Pid => signed(cell, task.pid.0),
             TableCell::Value => append_value(cell, self.value(row)),
-            TableCell::Size => match self.value(row) {
-                Value::Unsigned(bytes) if context.has_units && !context.is_exact => append_size(cell, bytes),
-                Value::Unsigned(bytes) if !context.is_exact => append_bytes(cell, bytes, declared.width),
-                value => append_value(cell, value),
-            },
-            TableCell::Rate => match self.value(row) {
+            TableCell::Size | TableCell::Rate => match self.value(row) {
                 Value::Unsigned(bytes) if !context.is_exact => {
-                    let a_second = per_second(bytes, context.interval_ns);
-                    if context.has_units {
-                        append_size(cell, a_second);
-                    } else {
-                        append_bytes(cell, a_second, declared.width);
+                    let is_size = declared.cell == TableCell::Size;
+                    let bytes = if is_size { bytes } else { per_second(bytes, context.interval_ns) };
+                    match context.has_units {
+                        true => append_size(cell, bytes),
+                        false => append_bytes(cell, bytes, declared.width),
                     }
                 }
                 value => append_value(cell, value),
@@ -189,20 +199,18 @@ impl TableColumn {
             TableCell::Command => append_command(cell, task, context),
             TableCell::Parts | TableCell::History => {} // a picture is drawn, not written
             TableCell::Subtree => append_share(cell, context, context.subtree_ns, context.length_ns),
-            TableCell::Unit | TableCell::Container | TableCell::Pod | TableCell::Image => {
-                append_named(cell, task, context, declared.cell);
-            }
+            TableCell::Name(name) => append_named(cell, task, context, name),
         }
     }
 
     fn value(self, row: &Row) -> Value<'_> {
-        self.key.map_or(Value::Absent, |key| key.value(row))
+        self.key().map_or(Value::Absent, |key| key.value(row))
     }
 }
 
 /// What the cgroup is called; a container without a name by its id.
-fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, shows: TableCell) {
-    match context.named.zip(shows.name()).map(|(named, name)| named.group(task, name)) {
+fn append_named(cell: &mut Vec<u8>, task: &Task, context: &CellContext<'_>, name: NameKey) {
+    match context.named.map(|named| named.group(task, name)) {
         Some(Grouped::Name(name)) => append_escaped(cell, &name),
         Some(Grouped::None | Grouped::Unknown) | None => cell.push(b'-'),
     }
@@ -375,15 +383,11 @@ pub fn append_time(cell: &mut Vec<u8>, time_ns: u64) {
     let minutes = hundredths / 6000;
     unsigned(cell, minutes);
     cell.push(b':');
-    append_two_digits(cell, hundredths / 100 % 60);
+    two_digits(cell, hundredths / 100 % 60);
     if minutes < 1_000 {
         cell.push(b'.');
-        append_two_digits(cell, hundredths % 100);
+        two_digits(cell, hundredths % 100);
     }
-}
-
-pub(super) fn append_two_digits(cell: &mut Vec<u8>, number: u64) {
-    cell.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
 }
 
 #[cfg(test)]
@@ -397,7 +401,7 @@ mod tests {
             let same = |other: &&TableColumn| other.name().eq_ignore_ascii_case(column.name());
             assert_eq!(TABLE.iter().filter(same).count(), 1, "{}", column.name());
             assert_eq!(
-                column.declared.map(|declared| usize::from(declared.place)),
+                column.declared().map(|declared| usize::from(declared.place)),
                 Some(index),
                 "{}",
                 column.name()

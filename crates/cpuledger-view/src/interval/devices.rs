@@ -5,9 +5,8 @@ use cpuledger_model::disk::DiskTotals;
 use super::column::{append_decimals, append_size, text_of};
 use super::{Page, Writer};
 use crate::cell::unsigned;
-use crate::devices::{DeviceRow, Figures, rows};
+use crate::devices::{Figures, rows};
 use crate::key::Shown;
-use crate::layout;
 
 /// The width of a name before a row.
 const NAME_WIDTH: usize = 16;
@@ -30,66 +29,40 @@ impl Writer {
     pub(super) fn append_devices(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let interval = shown.interval;
         let Some(rows) = rows(interval) else {
-            self.say(
-                "No account of disks was kept in this interval: --source ledger keeps one, and `cpuledger record --with disk` \
-                 records it",
-            );
-            return self.end_lines(text, page);
+            let words = "No account of disks was kept in this interval: --source ledger keeps one, and `cpuledger record --with disk` \
+                         records it";
+            return self.say_lines(text, words, page);
         };
         if rows.is_empty() {
-            self.say("No disk has ended a request");
-            return self.end_lines(text, page);
+            return self.say_lines(text, "No disk has ended a request", page);
         }
-        self.device_name("DEVICE");
-        for (header, width) in HEADERS {
-            self.say_cell(width, |cell| cell.extend_from_slice(header.as_bytes()));
-        }
+        self.say_cell("DEVICE", NAME_WIDTH, true);
+        HEADERS.iter().for_each(|(header, width)| self.say_cell(header, *width, false));
         self.end_line(text, page);
         for row in &rows {
-            self.device_name(&row.label());
-            self.append_figures(text, row, page);
+            self.say_cell(&row.label(), NAME_WIDTH, true);
+            let of = |Figures { count, bytes, ns }| {
+                [(count, unsigned as Append), (bytes, append_size), (ns, append_milliseconds)]
+            };
+            let times =
+                [row.queue_ns, row.device_ns, row.blocked_ns].map(|ns| (ns, append_milliseconds as Append));
+            let figures = [of(row.reads), of(row.writes), times].concat();
+            for ((_, width), (figure, append)) in HEADERS.into_iter().zip(figures) {
+                self.say_figure(width, figure, append);
+            }
+            self.end_line(text, page);
         }
         if let Some(words) = unattributed_words(&interval.disk_totals) {
-            self.say(&words);
-            self.end_lines(text, page);
+            self.say_lines(text, &words, page);
         }
         if interval.disks.is_none() {
-            self.say("An older service or recording has the sum of all disks alone");
-            self.end_lines(text, page);
+            self.say_lines(text, "An older service or recording has the sum of all disks alone", page);
         }
-    }
-
-    fn append_figures(&mut self, text: &mut Vec<u8>, row: &DeviceRow, page: &Page<'_>) {
-        let mut widths = HEADERS.iter().map(|(_, width)| *width);
-        let mut cell = |writer: &mut Writer, value: Option<u64>, append: fn(&mut Vec<u8>, u64)| {
-            let width = widths.next().unwrap_or_default();
-            writer.say_cell(width, |cell| match value {
-                Some(value) => append(cell, value),
-                None => cell.push(b'-'),
-            });
-        };
-        for Figures { count, bytes, ns } in [row.reads, row.writes] {
-            cell(self, count, unsigned);
-            cell(self, bytes, append_size);
-            cell(self, ns, append_milliseconds);
-        }
-        cell(self, row.queue_ns, append_milliseconds);
-        cell(self, row.device_ns, append_milliseconds);
-        cell(self, row.blocked_ns, append_milliseconds);
-        self.end_line(text, page);
-    }
-
-    fn device_name(&mut self, name: &str) {
-        self.cell.extend_from_slice(name.as_bytes());
-        layout::cut(&mut self.cell, NAME_WIDTH);
-        self.append_cell(NAME_WIDTH, true);
-    }
-
-    fn say_cell(&mut self, width: usize, append: impl FnOnce(&mut Vec<u8>)) {
-        append(&mut self.cell);
-        self.append_cell(width, false);
     }
 }
+
+/// How a figure is written.
+type Append = fn(&mut Vec<u8>, u64);
 
 fn append_milliseconds(cell: &mut Vec<u8>, ns: u64) {
     append_decimals(cell, ns / 100_000, 1);

@@ -6,7 +6,6 @@ use cpuledger_names::named::Named;
 use super::column::append_decimals;
 use super::{Page, Writer};
 use crate::key::Shown;
-use crate::layout;
 use crate::pairs::{NamedPair, Side, by_name};
 
 /// Rows and columns that are shown; what is beyond is summed up.
@@ -64,25 +63,18 @@ impl Writer {
         page: &Page<'_>,
     ) {
         let Some(pairs) = &shown.interval.pairs else {
-            self.say("No account of pairs was kept in this interval; it begins two intervals after it is asked for");
-            return self.end_lines(text, page);
+            let words = "No account of pairs was kept in this interval; it begins two intervals after it is asked for";
+            return self.say_lines(text, words, page);
         };
         let unnamed = Named::default();
         let pairs = by_name(pairs, by, page.named.unwrap_or(&unnamed));
         if pairs.is_empty() {
-            self.say("Nobody waited for a CPU");
-            return self.end_lines(text, page);
+            return self.say_lines(text, "Nobody waited for a CPU", page);
         }
         self.append_matrix(text, &pairs, page);
         text.push(b'\n');
-        for NamedPair { by, of, ns } in pairs.iter().take(MOST_SENTENCES) {
-            self.say(by.label());
-            self.say(" made ");
-            self.say(of.label());
-            self.say(" wait ");
-            append_decimals(&mut self.line, ns / 100_000, 1);
-            self.say(" ms");
-            self.end_line(text, page);
+        for pair in pairs.iter().take(MOST_SENTENCES) {
+            self.say_line(text, &pair.words(), page);
         }
     }
 
@@ -91,24 +83,24 @@ impl Writer {
         let room = page.width.saturating_sub(NAME_WIDTH + 1) / (CELL_WIDTH + 1);
         let columns = Margin::of(pairs, |pair| &pair.of, room.saturating_sub(1).clamp(1, MOST_COLUMNS));
         let rows = Margin::of(pairs, |pair| &pair.by, MOST_ROWS);
-        self.name("MADE WAIT (ms)");
+        self.say_cell("MADE WAIT (ms)", NAME_WIDTH, true);
         for of in &columns.shown {
-            self.header(of.label());
+            self.say_cell(of.label(), CELL_WIDTH, false);
         }
         if columns.has_more() {
-            self.header(&columns.more());
+            self.say_cell(&columns.more(), CELL_WIDTH, false);
         }
-        self.header("TOTAL");
+        self.say_cell("TOTAL", CELL_WIDTH, false);
         self.end_line(text, page);
         for by in &rows.shown {
-            self.name(by.label());
+            self.say_cell(by.label(), NAME_WIDTH, true);
             self.append_sums_of(text, pairs, &columns, |pair| pair.by == **by, page);
         }
         if rows.has_more() {
-            self.name(&rows.more());
+            self.say_cell(&rows.more(), NAME_WIDTH, true);
             self.append_sums_of(text, pairs, &columns, |pair| !rows.shown.contains(&&pair.by), page);
         }
-        self.name("TOTAL");
+        self.say_cell("TOTAL", NAME_WIDTH, true);
         self.append_sums_of(text, pairs, &columns, |_| true, page);
     }
 
@@ -131,20 +123,7 @@ impl Writer {
         self.end_line(text, page);
     }
 
-    fn name(&mut self, label: &str) {
-        self.cell.extend_from_slice(label.as_bytes());
-        layout::cut(&mut self.cell, NAME_WIDTH);
-        self.append_cell(NAME_WIDTH, true);
-    }
-
-    fn header(&mut self, label: &str) {
-        self.cell.extend_from_slice(label.as_bytes());
-        layout::cut(&mut self.cell, CELL_WIDTH);
-        self.append_cell(CELL_WIDTH, false);
-    }
-
     fn milliseconds(&mut self, ns: u64) {
-        append_decimals(&mut self.cell, ns / 100_000, 1);
-        self.append_cell(CELL_WIDTH, false);
+        self.say_figure(CELL_WIDTH, Some(ns), |cell, ns| append_decimals(cell, ns / 100_000, 1));
     }
 }

@@ -3,9 +3,10 @@ use super::*;
 use crate::group::MOST_NAMES;
 use crate::key::Beside;
 use cpuledger_model::Boottime;
+use cpuledger_model::SourceKind;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::field::FieldSet;
-use cpuledger_model::interval::{Exited, Unattributed, Usage};
+use cpuledger_model::interval::{Exited, Interval, TaskCounts, Unattributed, Usage};
 use cpuledger_model::make;
 use cpuledger_model::pairs::WaitPairs;
 use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
@@ -228,7 +229,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         unattributed_ns: Some(by.total_ns()),
         unattributed_by: by,
     });
-    let balance = |interval: &Interval| text_of(|text| Writer::default().append_balance(text, interval));
+    let balance = head::balance;
     let told = balance(&interval);
     assert!(
         told.ends_with(
@@ -236,13 +237,15 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         ),
         "{told}"
     );
-    let losses = text_of(|text| assert_eq!(Writer::default().append_losses(text, &interval), 2));
+    let (losses, count) = head::losses(&interval);
+    assert_eq!(count, 2);
     assert!(
         losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
         "{losses}"
     );
     let wrong = make!(Interval { capacity_ns: 1_500_000_001, ..interval.clone() });
-    let losses = text_of(|text| assert_eq!(Writer::default().append_losses(text, &wrong), 3));
+    let (losses, count) = head::losses(&wrong);
+    assert_eq!(count, 3);
     assert!(
         losses.starts_with(
             "Out of balance, which is an error of cpuledger: the capacity is 1 ns more than what was booked of it. Not exact: 300 ns"

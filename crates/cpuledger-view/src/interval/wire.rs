@@ -6,7 +6,6 @@ use super::column::append_size;
 use super::{Page, Writer};
 use crate::cell::unsigned;
 use crate::key::Shown;
-use crate::layout;
 use crate::wire::{WireRow, rows, sum};
 
 /// Rows that are shown; what is beyond is summed up.
@@ -37,69 +36,45 @@ impl Writer {
         page: &Page<'_>,
     ) {
         let Some(mut rows) = rows(shown.interval, by) else {
-            self.say(
-                "What cgroups send on the wire was not counted in this interval; `cpuledger doctor` says what it needs",
-            );
-            return self.end_lines(text, page);
+            let words = "What cgroups send on the wire was not counted in this interval; `cpuledger doctor` says what it needs";
+            return self.say_lines(text, words, page);
         };
         if rows.is_empty() {
-            self.say("No socket of a cgroup has sent or received a packet");
-            return self.end_lines(text, page);
+            return self.say_lines(text, "No socket of a cgroup has sent or received a packet", page);
         }
         let all = sum(shown.interval, &rows);
         let more = rows.split_off(rows.len().min(MOST_ROWS));
         let width = HEADERS.iter().map(|(_, width)| width + 1).sum();
         let name_width = page.width.saturating_sub(width).max(NAME_WIDTH);
-        self.wire_name(if by == Dimension::Unit { "UNIT" } else { "CGROUP" }, name_width);
-        for (header, width) in HEADERS {
-            self.cell.extend_from_slice(header.as_bytes());
-            self.append_cell(width, false);
-        }
+        self.say_cell(by.header(), name_width, true);
+        HEADERS.iter().for_each(|(header, width)| self.say_cell(header, *width, false));
         self.end_line(text, page);
-        for row in &rows {
-            self.wire_name(row.name.label(), name_width);
+        let mut append = |name: &str, row: &WireRow| {
+            self.say_cell(name, name_width, true);
             self.append_uses(text, row, page);
-        }
+        };
+        rows.iter().for_each(|row| append(row.name.label(), row));
         if !more.is_empty() {
-            self.wire_name(&format!("({} more)", more.len()), name_width);
-            self.append_uses(text, &WireRow { payload: None, ..sum(shown.interval, &more) }, page);
+            let rest = WireRow { payload: None, ..sum(shown.interval, &more) };
+            append(&format!("({} more)", more.len()), &rest);
         }
-        self.wire_name("TOTAL", name_width);
-        self.append_uses(text, &all, page);
+        append("TOTAL", &all);
         if all.payload.is_none() {
-            self.say("What tasks send is not known here: `cpuledger doctor` says why");
-            self.end_lines(text, page);
+            self.say_lines(text, "What tasks send is not known here: `cpuledger doctor` says why", page);
         }
     }
 
     fn append_uses(&mut self, text: &mut Vec<u8>, row: &WireRow, page: &Page<'_>) {
         let used = &row.used;
         let ways = [(used.sent_bytes, used.sent_packets), (used.received_bytes, used.received_packets)];
-        for (way, (bytes, packets)) in ways.into_iter().enumerate() {
+        for (way, ((bytes, packets), headers)) in ways.into_iter().zip(HEADERS.chunks(4)).enumerate() {
             let payload = row.payload.map(|both| both[way]);
-            let mut widths = HEADERS.iter().map(|(_, width)| *width);
-            let mut cell = |writer: &mut Writer, append: &dyn Fn(&mut Vec<u8>)| {
-                append(&mut writer.cell);
-                writer.append_cell(widths.next().unwrap_or_default(), false);
-            };
-            cell(self, &|cell| append_size(cell, bytes));
-            cell(self, &|cell| unsigned(cell, packets));
-            cell(self, &|cell| match payload {
-                Some(payload) => append_size(cell, payload),
-                None => cell.push(b'-'),
-            });
-            cell(self, &|cell| match payload {
-                Some(payload) => append_rest(cell, bytes, payload),
-                None => cell.push(b'-'),
-            });
+            self.say_figure(headers[0].1, Some(bytes), append_size);
+            self.say_figure(headers[1].1, Some(packets), unsigned);
+            self.say_figure(headers[2].1, payload, append_size);
+            self.say_figure(headers[3].1, payload, |cell, payload| append_rest(cell, bytes, payload));
         }
         self.end_line(text, page);
-    }
-
-    fn wire_name(&mut self, name: &str, width: usize) {
-        self.cell.extend_from_slice(name.as_bytes());
-        layout::cut(&mut self.cell, width);
-        self.append_cell(width, true);
     }
 }
 

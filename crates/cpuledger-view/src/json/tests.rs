@@ -5,6 +5,7 @@ use crate::key::MoreKeys;
 use cpuledger_model::exit::Exit;
 use cpuledger_model::interval::Unattributed;
 use cpuledger_model::task::{Comm, Pid, TaskId, Tid};
+use cpuledger_model::wire::{WireCgroup, WireUse};
 use cpuledger_model::{Lived, SourceKind, States, make};
 
 #[test]
@@ -150,6 +151,17 @@ fn printed_wire() -> serde_json::Value {
     );
     assert_eq!(print(&Interval::default())["on_wire"], serde_json::Value::Null);
     printed
+}
+
+#[test]
+fn a_name_on_the_wire_is_escaped_once() {
+    let path = br"/system.slice/dev-disk\x2d1.swap".to_vec();
+    let cgroup = make!(WireCgroup { id: Some(7), path, used: WireUse::of([1, 1, 0, 0]) });
+    let interval = make!(Interval { wire: Some(Wire::of([cgroup])) });
+    let mut line = Vec::new();
+    append_wire(&mut line, &Shown::without_rows(&interval), Dimension::Cgroup);
+    let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
+    assert_eq!(printed["on_wire"][0]["name"], r"/system.slice/dev-disk\\x2d1.swap");
 }
 
 /// What each disk did; then, of an interval that has the sum alone.

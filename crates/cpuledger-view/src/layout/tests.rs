@@ -1,7 +1,6 @@
 use super::*;
 use cpuledger_model::make;
-use cpuledger_model::task::{Comm, State, Task};
-use cpuledger_names::row::Surroundings;
+use cpuledger_model::task::{Comm, Pid, State};
 
 fn task() -> Task {
     make!(Task { known: FieldSet::ALL, state: State(b'S'), comm: Comm::new(b"worker") })
@@ -57,4 +56,29 @@ fn signals_have_all_digits_where_there_is_room_and_tell_what_they_hide() {
     assert_eq!(lines(&task(), &["blocked", "s"], None), ["         BLOCKED S\n", "               - S\n"]);
     assert_eq!(lines(&task(), &["blocked", "s"], Some(17)), ["  BLOCKED S\n", "        - S\n"]);
     assert_eq!(lines(&task(), &["blocked", "s"], Some(18))[0], "         BLOCKED S\n");
+}
+
+fn by(name: &str, descending: bool) -> Criterion {
+    Criterion { by: Chosen::by_name(name).expect("a column"), descending }
+}
+
+#[test]
+fn rows_are_sorted_by_one_criterion_after_the_other() {
+    let task = |pid, comm: &str| {
+        make!(Task { known: FieldSet::ALL, pid: Pid(pid), comm: Comm::new(comm.as_bytes()) })
+    };
+    let tasks = [task(3, "b"), task(1, "a"), task(2, "b")];
+    let mut rows: Vec<&Task> = tasks.iter().collect();
+    let around = Surroundings::now();
+    sort(&mut rows, &[by("comm", true), by("pid", false)], &around);
+    assert_eq!(rows.iter().map(|row| row.pid.0).collect::<Vec<_>>(), [2, 3, 1]);
+}
+
+#[test]
+fn unknown_comes_before_zero() {
+    let zero = make!(Task { known: FieldSet::ALL });
+    let unknown = Task::default();
+    let mut rows = [&zero, &unknown];
+    sort(&mut rows, &[by("runqueue_wait_ns", false)], &Surroundings::now());
+    assert_eq!(rows[0].known, FieldSet::EMPTY);
 }

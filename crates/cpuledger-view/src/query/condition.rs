@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use regex::bytes::Regex;
 
-use crate::figure::alive_ns;
+use crate::figure::{OF_NAME, alive_ns};
 use crate::group::GROUP_KEYS;
 use crate::key::Key;
 use cpuledger_model::field::{Field, FieldSet, Value};
@@ -98,9 +98,6 @@ pub(super) enum Operand {
     Pattern(Regex),
 }
 
-/// What names are looked up by.
-const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId, Field::Comm]);
-
 impl Node {
     pub(super) fn holds(&self, subject: &Subject<'_>) -> bool {
         match self {
@@ -151,7 +148,7 @@ impl Node {
                 What::MemoryShare => FieldSet::of(&[Field::Rss]),
                 What::User => FieldSet::of(&[Field::Euid]),
                 What::Arguments => FieldSet::of(&[Field::Comm]),
-                What::Named(_) => CGROUP,
+                What::Named(_) => OF_NAME,
             },
             Node::Word(_) => FieldSet::of(&[Field::Comm]),
         }

@@ -4,15 +4,28 @@ use cpuledger_model::field::Value;
 use cpuledger_proc::escape::escaped;
 
 use super::document::Document;
-use super::json::{append_head, append_missing, end};
+use super::json::{append_head, append_missing};
 use super::text::{append_head as append_text_head, seconds, size};
 use crate::csv::{Cells, append_record};
 use crate::devices::{DEVICE, DeviceRow, Of, rows_of};
 use crate::interval::devices::unattributed_words;
-use crate::json::{append_device, append_list, append_member};
+use crate::json::{append_device, append_list, append_member, end};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.devices_report/1";
+
+/// The columns of the text, and their widths.
+const COLUMNS: [(&str, usize); 9] = [
+    ("READS", 10),
+    ("READ", 8),
+    ("READ TIME", 12),
+    ("WRITES", 10),
+    ("WRITTEN", 8),
+    ("WRITE TIME", 12),
+    ("QUEUE TIME", 12),
+    ("DISK TIME", 12),
+    ("BLOCKED", 12),
+];
 
 /// Each disk, the busiest by bytes first, then all others, then what is not divided by disk.
 fn rows(document: &Document<'_>) -> Vec<DeviceRow> {
@@ -37,30 +50,18 @@ pub fn append_text(text: &mut String, document: &Document<'_>) {
     }
     text.push('\n');
     let line = |cells: [String; 9], name: &str| {
-        let [reads, read, read_time, writes, written, write_time, queue, disk, blocked] = cells;
-        format!(
-            "{reads:>10} {read:>8} {read_time:>12} {writes:>10} {written:>8} {write_time:>12} {queue:>12} {disk:>12} {blocked:>12}  {name}\n"
-        )
+        let cells = COLUMNS.iter().zip(cells).map(|((_, width), cell)| format!("{cell:>width$}"));
+        format!("{}  {name}\n", cells.collect::<Vec<_>>().join(" "))
     };
-    let headers = [
-        "READS",
-        "READ",
-        "READ TIME",
-        "WRITES",
-        "WRITTEN",
-        "WRITE TIME",
-        "QUEUE TIME",
-        "DISK TIME",
-        "BLOCKED",
-    ];
-    text.push_str(&line(headers.map(str::to_owned), "DEVICE"));
+    text.push_str(&line(COLUMNS.map(|(header, _)| header.to_owned()), "DEVICE"));
     let cell = |value: Option<u64>, words: fn(u64) -> String| value.map_or_else(|| "-".to_owned(), words);
+    let count = |count: Option<u64>| cell(count, |count| count.to_string());
     for row in rows(document) {
-        let [[reads, read, read_time], [writes, written, write_time]] = [row.reads, row.writes].map(|of| {
-            [cell(of.count, |count| count.to_string()), cell(of.bytes, size), cell(of.ns, seconds)]
-        });
-        let [queue, disk, blocked] =
-            [row.queue_ns, row.device_ns, row.blocked_ns].map(|ns| cell(ns, seconds));
+        let DeviceRow { reads, writes, queue_ns, device_ns, blocked_ns, .. } = row;
+        let [read, written] = [reads, writes].map(|of| cell(of.bytes, size));
+        let [read_time, write_time, queue, disk, blocked] =
+            [reads.ns, writes.ns, queue_ns, device_ns, blocked_ns].map(|ns| cell(ns, seconds));
+        let (reads, writes) = (count(reads.count), count(writes.count));
         let cells = [reads, read, read_time, writes, written, write_time, queue, disk, blocked];
         text.push_str(&line(cells, &row.label()));
     }

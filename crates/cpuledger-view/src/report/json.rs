@@ -5,7 +5,7 @@ use cpuledger_report::{Amounts, Balance, Labels, Name};
 
 use super::column::{Column, figures};
 use super::document::{Comparison, Document};
-use crate::json::{append_braced, append_flag, append_key, append_list, append_member, append_value, close};
+use crate::json::{append_braced, append_flag, append_key, append_list, append_member, append_value, end};
 use crate::member::{known, known_bytes};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
@@ -13,12 +13,6 @@ pub const SCHEMA: &str = "cpuledger.report/1";
 
 /// That of two reports side by side.
 pub const COMPARISON_SCHEMA: &str = "cpuledger.comparison/1";
-
-pub(super) fn end(line: &mut Vec<u8>) {
-    close(line, b'}');
-    line.pop();
-    line.push(b'\n');
-}
 
 /// Appends the report as one line.
 pub fn append_report(line: &mut Vec<u8>, document: &Document<'_>) {

@@ -1,51 +1,13 @@
 //! Which columns of the view of states there is room for.
 
-use super::{STATE_COLUMNS, StateCell, StateColumn};
+use super::STATE_COLUMNS;
 use crate::interval::column::TableColumn;
 
 /// A column of the view of states.
-#[derive(Debug, Clone, Copy)]
-pub enum ViewColumn {
-    /// One of the registry.
-    Column(TableColumn),
-    /// One of states.
-    State(&'static StateColumn),
+fn by_name(name: &str) -> Option<TableColumn> {
+    let state = STATE_COLUMNS.iter().find(|column| column.name == name).map(TableColumn::State);
+    state.or_else(|| TableColumn::by_name(name))
 }
-
-impl ViewColumn {
-    fn by_name(name: &str) -> Option<ViewColumn> {
-        let state = STATE_COLUMNS.iter().find(|column| column.name == name).map(ViewColumn::State);
-        state.or_else(|| TableColumn::by_name(name).map(ViewColumn::Column))
-    }
-
-    /// Its header.
-    pub fn name(self) -> &'static str {
-        match self {
-            ViewColumn::Column(column) => column.name(),
-            ViewColumn::State(column) => column.name,
-        }
-    }
-
-    /// Whether cells begin at the left.
-    pub fn is_left(self) -> bool {
-        match self {
-            ViewColumn::Column(column) => column.is_left(),
-            ViewColumn::State(column) => column.cell == StateCell::Bar,
-        }
-    }
-
-    /// Its usual width; 0: what is left of the line.
-    fn width(self, is_exact: bool) -> usize {
-        match self {
-            ViewColumn::Column(column) => column.width(is_exact),
-            ViewColumn::State(column) if is_exact && column.cell != StateCell::Bar => EXACT_WIDTH,
-            ViewColumn::State(column) => column.width,
-        }
-    }
-}
-
-/// The time of some threads in an hour is not longer.
-const EXACT_WIDTH: usize = 13;
 
 /// The narrowest last column.
 const LEAST_LAST: usize = 12;
@@ -76,14 +38,13 @@ pub struct Room<'a> {
 }
 
 /// The columns that there is room for, with their widths. The shares in them are all of the time.
-pub fn columns(room: &Room<'_>) -> Vec<(ViewColumn, usize)> {
+pub fn columns(room: &Room<'_>) -> Vec<(TableColumn, usize)> {
     let is_wanted = |name: &&str| (room.has_unseen || *name != "?") && !room.without.contains(name);
-    let with_widths = |names: &[&str]| -> Vec<(ViewColumn, usize)> {
-        let columns =
-            names.iter().filter(|name| is_wanted(name)).filter_map(|name| ViewColumn::by_name(name));
+    let with_widths = |names: &[&str]| -> Vec<(TableColumn, usize)> {
+        let columns = names.iter().filter(|name| is_wanted(name)).filter_map(|name| by_name(name));
         columns.map(|column| (column, column.width(room.is_exact))).collect()
     };
-    let needed = |columns: &[(ViewColumn, usize)]| {
+    let needed = |columns: &[(TableColumn, usize)]| {
         let all = columns.iter().map(|(_, width)| if *width == 0 { LEAST_LAST } else { *width } + 1);
         all.sum::<usize>() - 1
     };

@@ -10,8 +10,7 @@ use cpuledger::task::{Pid, Task};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
 #[cfg(test)]
 use cpuledger_names::row::Surroundings;
-use cpuledger_view::layout::{Chosen, Part};
-use cpuledger_view::sort::sort;
+use cpuledger_view::layout::{Chosen, Part, sort};
 use cpuledger_view::tree::{self, Drawing};
 
 use super::matcher::{self, Matcher};

@@ -183,14 +183,16 @@ impl State {
                     return Err("a filter, such as cpu>50 name=cc1".to_owned());
                 }
                 self.wanted = text.to_owned();
-                Ok(Effect::Travel(Travel::Find(text.to_owned())))
+                Ok(Effect::Find(query))
             }
             PromptKind::Export(_) if text.is_empty() => Err("a file needs a name".to_owned()),
             PromptKind::Export(format) => Ok(Effect::Export(*format, text.to_owned())),
         }
     }
 
-    pub(super) fn open_kill(&mut self, victim: Victim) {
+    /// A signal for the selected process.
+    pub fn open_kill(&mut self) {
+        let Some(victim) = self.chosen() else { return };
         let items = SIGNALS
             .map(|number| format!("{number:>2} SIG{}", signal::name(number).unwrap_or_default()))
             .to_vec();
@@ -198,12 +200,15 @@ impl State {
         self.open_menu(MenuKind::Signal(victim), title, items, 0);
     }
 
-    pub(super) fn open_io_priority(&mut self, victim: Victim) {
+    /// An I/O priority for the selected task.
+    pub fn open_io_priority(&mut self) {
+        let Some(victim) = self.chosen() else { return };
         let title = format!("I/O priority of {} ({})", victim.id.tid, victim.name);
         self.open_menu(MenuKind::IoPriority(victim), title, choices::io_priorities(), 0);
     }
 
-    pub(super) fn open_sort(&mut self) {
+    /// What to sort by.
+    pub fn open_sort(&mut self) {
         let settings = &self.settings;
         let states = STATE_COLUMNS.iter().filter(|column| settings.has_states && column.has_order());
         let columns = self.possible_columns().into_iter().map(TableColumn::name);
@@ -219,7 +224,8 @@ impl State {
         self.open_menu(MenuKind::Sort, "Sort by".to_owned(), items, selected);
     }
 
-    pub(super) fn open_columns(&mut self) {
+    /// Which columns there are.
+    pub fn open_columns(&mut self) {
         if self.settings.has_states {
             return self.complain("the states have columns of their own; press w for the others");
         }
@@ -242,7 +248,7 @@ impl State {
     /// Columns that can be chosen: those of the table, then every key.
     fn possible_columns(&self) -> Vec<TableColumn> {
         let mut possible: Vec<TableColumn> = self.settings.columns.iter().map(|shown| shown.column).collect();
-        let keys = PROCESS_KEYS.iter().map(|key| TableColumn::from(*key)).filter(|key| {
+        let keys = PROCESS_KEYS.iter().map(|key| TableColumn::Key(*key)).filter(|key| {
             // A header that is spelled like its key shows the same.
             !TABLE.iter().any(|column| column.name().eq_ignore_ascii_case(key.name()))
         });

@@ -8,7 +8,7 @@ use crate::tui::state::State;
 impl State {
     /// Finds what is searched for from that line on, then from the beginning. Where it is in no line, but arguments are still being
     /// read, the search goes on when they are known.
-    pub(super) fn search_from(&mut self, from: usize) {
+    pub fn search_from(&mut self, from: usize) {
         self.seek = None;
         if self.search.is_empty() {
             return;

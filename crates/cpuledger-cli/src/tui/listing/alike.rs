@@ -232,10 +232,11 @@ fn in_common(first: &Task, sums: &Task) -> Task {
 fn ranked<'a>(making: &Making<'a>, listing: &Listing, alike: &Alike) -> Ranked<'a> {
     let first = alike.rows[0];
     let whole = making.frame.whole(first);
+    let total = &listing.sums[alike.sum as usize].total;
     let weight = match making.weigh(first) {
         text @ sort::Key::Bytes(_) => text,
-        _ => making.weigh_number(&listing.sums[alike.sum as usize].total),
+        _ => making.weigh_number(total),
     };
     let entry = Entry { fold: Some(alike.is_folded), ..Entry::flat(Item::Alike(alike.sum)) };
-    Ranked { weight, number: (whole.pid.0, whole.tid.0), entry }
+    Ranked { weight, cpu_ns: total.usage.cpu_ns, number: (whole.pid.0, whole.tid.0), entry }
 }

@@ -82,7 +82,9 @@ impl Dead {
     pub(super) fn ranked(&self, making: &Making<'_>, listing: &Listing) -> Vec<Ranked<'static>> {
         let rank = |named: &Named| {
             let weight = making.weigh_number(&listing.sums[named.0 as usize].total);
-            Ranked { weight, number: (i32::MAX, named.0 as i32), entry: entry_of(making, listing, named) }
+            // Behind the living that have the same.
+            let number = (i32::MAX, named.0 as i32);
+            Ranked { weight, cpu_ns: 0, number, entry: entry_of(making, listing, named) }
         };
         self.alone.iter().map(rank).collect()
     }

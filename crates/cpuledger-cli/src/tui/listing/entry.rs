@@ -61,8 +61,6 @@ pub struct Listing {
     pub alike_before: Vec<Likeness>,
     /// Processes whose arguments say whether they are alike, and are not known yet.
     pub unread: Vec<RowRef>,
-    /// CPU time of all processes that match, whether their line is folded or not.
-    pub matched_ns: u64,
     /// The CPU time of the line with the most.
     pub most_ns: u64,
     /// How many rows ran and match, but have nothing of what the view is about, so they have no line.

@@ -40,7 +40,7 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing, shared: &Shared, 
             ..Entry::flat(Item::Group(index))
         };
         let weight = making.weigh_number(&sum.total);
-        ranked.push(Ranked { weight, number: (0, index as i32), entry });
+        ranked.push(Ranked { weight, cpu_ns: 0, number: (0, index as i32), entry });
         listing.sums.push(sum);
     }
     ranked.sort_by(|one, other| making.compare(one, other));

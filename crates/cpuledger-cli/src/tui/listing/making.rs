@@ -42,6 +42,8 @@ pub struct Making<'a> {
 /// An item and what it is sorted by.
 pub(super) struct Ranked<'a> {
     pub weight: sort::Key<'a>,
+    /// In a view of an account many rows have the same, which may be nothing: those with more CPU time come first.
+    pub cpu_ns: u64,
     pub number: (i32, i32),
     pub entry: Entry,
 }
@@ -137,6 +139,7 @@ impl<'a> Making<'a> {
         let whole = self.frame.whole(at);
         Ranked {
             weight: self.weigh(at),
+            cpu_ns: self.frame.cpu_ns(at),
             number: (whole.pid.0, whole.tid.0),
             entry: Entry::flat(Item::Row(at)),
         }
@@ -165,18 +168,8 @@ impl<'a> Making<'a> {
     pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
         let order = one.weight.cmp(&other.weight);
         let order = if self.settings.order().1 { order } else { order.reverse() };
-        order
-            .then_with(|| self.compare_equals(&one.entry, &other.entry))
-            .then_with(|| one.number.cmp(&other.number))
-    }
-
-    /// In a view of an account many rows have the same, which may be nothing: those with more CPU time come first.
-    fn compare_equals(&self, one: &Entry, other: &Entry) -> Ordering {
-        match (one.item, other.item) {
-            (Item::Row(one), Item::Row(other)) if self.account.is_some() => {
-                self.frame.cpu_ns(other).cmp(&self.frame.cpu_ns(one))
-            }
-            _ => Ordering::Equal,
-        }
+        let by_cpu = other.cpu_ns.cmp(&one.cpu_ns);
+        let order = if self.account.is_some() { order.then(by_cpu) } else { order };
+        order.then_with(|| one.number.cmp(&other.number))
     }
 }

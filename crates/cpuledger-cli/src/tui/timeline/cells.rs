@@ -1,9 +1,7 @@
 //! The time line: neighbours of the interval that is shown, and how much of the machine was used in them.
 
-use cpuledger::source::replay::Share;
-
 use super::super::travel::Cell;
-use super::{Point, Timeline};
+use super::Timeline;
 
 /// Neighbours on each side of the interval that is shown.
 const MOST_BESIDE: usize = 120;
@@ -37,16 +35,7 @@ impl Timeline {
             self.is_whole[side] = true;
             return Ok(());
         };
-        let cell = match (point, &mut self.recorded) {
-            (Point::Past(number), _) => self.past.glance(number).map_or(Cell::Gap, |(_, _, cell)| cell),
-            (Point::Recorded(spot), Some(recorded)) => {
-                recorded.replay.glance(spot)?.map_or(Cell::Gap, |glance| match glance.share {
-                    Share::Used(share) => Cell::Used { share, user: None },
-                    Share::Gap => Cell::Gap,
-                })
-            }
-            (Point::Recorded(_), None) => Cell::Gap,
-        };
+        let cell = self.glance(point)?.map_or(Cell::Gap, |(_, _, cell)| cell);
         if side == 0 {
             self.cells.push_front((point, cell))
         } else {

@@ -40,7 +40,7 @@ impl Timeline {
             point = Point::Recorded(last);
         }
         // One of merged intervals may have grown.
-        if point == begin && self.times_of(point)?.map(|(_, end_ns)| end_ns) == end_ns {
+        if point == begin && self.glance(point)?.map(|(_, end_ns, _)| end_ns) == end_ns {
             return Ok(Arrival { frame: None, said });
         }
         self.cells.retain(|(of, _)| *of != begin);

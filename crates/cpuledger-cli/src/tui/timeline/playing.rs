@@ -1,6 +1,9 @@
 //! Playing: which interval is shown at which time.
 
+use cpuledger::source::replay::Share;
+
 use super::super::play::Play;
+use super::super::travel::Cell;
 use super::{Arrival, Point, Timeline};
 
 /// Clocks that are read one after the other may differ by that much where none was set.
@@ -30,12 +33,13 @@ impl Timeline {
         let (is_gap, mut point, mut end_ns) = (here.is_gap, here.point, Some(here.end_ns));
         let (mut next, mut was_set) = (self.behind(point)?, false);
         while let Some(behind) = next {
-            let times = self.times_of(behind)?;
+            let times = self.glance(behind)?;
             point = behind;
             // Where the clock was set, it goes on from there.
-            was_set =
-                times.zip(end_ns).is_some_and(|((begin_ns, _), end_ns)| begin_ns.abs_diff(end_ns) > SLACK_NS);
-            end_ns = times.map(|(_, end_ns)| end_ns);
+            was_set = times
+                .zip(end_ns)
+                .is_some_and(|((begin_ns, ..), end_ns)| begin_ns.abs_diff(end_ns) > SLACK_NS);
+            end_ns = times.map(|(_, end_ns, _)| end_ns);
             // Intervals that are over already are not shown, except for the last.
             let is_over = !is_gap && !was_set && end_ns.is_some_and(|end_ns| end_ns <= at_ns);
             next = if is_over { self.behind(point)? } else { None };
@@ -55,17 +59,18 @@ impl Timeline {
         Ok(arrival)
     }
 
-    /// Begin and end, CLOCK_REALTIME.
-    pub(super) fn times_of(&mut self, point: Point) -> anyhow::Result<Option<(u64, u64)>> {
-        match (point, &mut self.recorded) {
-            (Point::Past(number), _) => {
-                Ok(self.past.glance(number).map(|(start_ns, end_ns, _)| (start_ns, end_ns)))
-            }
-            (Point::Recorded(spot), Some(recorded)) => {
-                let glance = recorded.replay.glance(spot)?;
-                Ok(glance.map(|glance| (glance.start_realtime_ns, glance.end_realtime_ns)))
-            }
-            (Point::Recorded(_), None) => Ok(None),
-        }
+    /// Begin and end, CLOCK_REALTIME, and what the time line shows.
+    pub(super) fn glance(&mut self, point: Point) -> anyhow::Result<Option<(u64, u64, Cell)>> {
+        let (spot, recorded) = match (point, &mut self.recorded) {
+            (Point::Past(number), _) => return Ok(self.past.glance(number)),
+            (Point::Recorded(spot), Some(recorded)) => (spot, recorded),
+            (Point::Recorded(_), None) => return Ok(None),
+        };
+        let cell = |share: Share| match share {
+            Share::Used(share) => Cell::Used { share, user: None },
+            Share::Gap => Cell::Gap,
+        };
+        let glance = recorded.replay.glance(spot)?;
+        Ok(glance.map(|glance| (glance.start_realtime_ns, glance.end_realtime_ns, cell(glance.share))))
     }
 }

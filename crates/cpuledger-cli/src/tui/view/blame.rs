@@ -8,7 +8,6 @@ use cpuledger_model::Dimension;
 use cpuledger_model::pairs::Party;
 use cpuledger_names::cgroups;
 use cpuledger_proc::escape::escaped;
-use cpuledger_view::interval::column::decimals;
 use cpuledger_view::layout;
 use cpuledger_view::pairs::{NamedPair, Side, by_name, side};
 
@@ -80,25 +79,19 @@ fn largest(sums: BTreeMap<String, u64>, all_ns: u64) -> Vec<String> {
 /// shown.
 fn longest(state: &State, width: u16) -> Option<String> {
     let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame))?;
-    let by = state.settings.group.filter(|group| Dimension::OF_CGROUP.contains(group));
-    let by = by.unwrap_or(Dimension::Cgroup);
-    let mut text = String::new();
+    let by = dimension(state);
     let mut pairs = by_name(frame.interval.pairs.as_ref()?, by, &frame.around.named);
     pairs.retain(|pair| pair.by != pair.of && pair.ns >= LEAST_NS);
     // What is no cgroup is in the line above.
-    if !pairs.iter().any(|pair| matches!(pair.by, Side::Tasks(_) | Side::Other)) {
-        return None;
-    }
-    for pair in pairs.iter().take(MOST) {
-        let words = words(pair);
-        let separator = if text.is_empty() { "" } else { "; " };
-        let needed = layout::width(text.as_bytes()) + separator.len() + layout::width(words.as_bytes());
-        if !text.is_empty() && needed > usize::from(width) {
-            break;
-        }
-        text = text + separator + &words;
-    }
-    (!text.is_empty()).then_some(text)
+    let is_of_tasks = |pair: &NamedPair| matches!(pair.by, Side::Tasks(_) | Side::Other);
+    let words = pairs.iter().take(MOST).map(NamedPair::words);
+    pairs.iter().any(is_of_tasks).then(|| layout::fitting(words, "; ", width.into()))
+}
+
+/// By what pairs have their names.
+fn dimension(state: &State) -> Dimension {
+    let group = state.settings.group.filter(|group| Dimension::OF_CGROUP.contains(group));
+    group.unwrap_or(Dimension::Cgroup)
 }
 
 /// Because of whom the cgroup of the selected row waited, or the selected group: names with their shares of these waits, as many as there is room for. Pairs are
@@ -106,8 +99,7 @@ fn longest(state: &State, width: u16) -> Option<String> {
 pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
     let frame = state.frame.as_ref().filter(|_| state.account == Some(View::Blame))?;
     let pairs = frame.interval.pairs.as_ref()?;
-    let by = state.settings.group.filter(|group| Dimension::OF_CGROUP.contains(group));
-    let by = by.unwrap_or(Dimension::Cgroup);
+    let by = dimension(state);
     let named = &frame.around.named;
     let (who, own) = match state.entry()?.item {
         Item::Row(at) => {
@@ -134,12 +126,8 @@ pub(super) fn waited_for(state: &State, width: usize) -> Option<String> {
     if all_ns - of_itself_ns < all_ns / 20 {
         return None;
     }
-    let names = largest(sums, all_ns);
-    let words = |count: usize| format!("{who}: {}", names[..count].join(", "));
-    let fits = |words: &String| layout::width(words.as_bytes()) <= width;
-    (1..=names.len()).rev().map(words).find(fits)
-}
-
-fn words(NamedPair { by, of, ns }: &NamedPair) -> String {
-    format!("{} made {} wait {} ms", by.label(), of.label(), decimals(ns / 100_000, 1))
+    let mut names = largest(sums, all_ns);
+    let first = names.first_mut()?;
+    *first = format!("{who}: {first}");
+    Some(layout::fitting(names, ", ", width)).filter(|words| layout::width(words.as_bytes()) <= width)
 }

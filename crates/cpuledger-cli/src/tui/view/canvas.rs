@@ -30,6 +30,12 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     }
 }
 
+/// Empties a line.
+pub(super) fn blank(buffer: &mut Buffer, row: u16, look: &Look) {
+    clear(buffer, Rect::new(0, row, buffer.area.width, 1));
+    fill(buffer, row, look.theme.text);
+}
+
 /// Writes text from that column on, as much as there is room for; returns the next column.
 pub(super) fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, style: Style) -> u16 {
     if column >= buffer.area.width || row >= buffer.area.height {
@@ -50,4 +56,19 @@ pub(super) fn step(share: u32, is_ascii: bool) -> char {
     const BARS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let steps = if is_ascii { ASCII } else { BARS };
     steps[(share as usize * (steps.len() - 1)).div_ceil(1000).min(steps.len() - 1)]
+}
+
+/// Draws shares of the last intervals, of which `most` has full height; returns the next column.
+pub(super) fn draw_sparkline(
+    shares: &[u64],
+    most: u64,
+    look: &Look,
+    buffer: &mut Buffer,
+    (from, row): (u16, u16),
+    style: impl Fn(u64) -> Style,
+) -> u16 {
+    let mark =
+        |share: u64| if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
+    let draw = |column, &share: &u64| write(buffer, column, row, &mark(share).to_string(), style(share));
+    shares.iter().fold(from, draw)
 }

@@ -16,11 +16,9 @@ use cpuledger_view::shares::cells::Cells;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::canvas::{Look, clear, write};
-use super::foot::draw_sparkline;
+use super::canvas::{Look, clear, draw_sparkline, write};
 use super::states::{draw_bar, legend};
-use crate::tui::file_detail::FileDetail;
-use crate::tui::frame::{Frame, Kind, RowRef};
+use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 
 /// What grew in the interval, as the pane names it.
@@ -51,10 +49,6 @@ const IDS: [(&str, &str); 12] = [
     ("last CPU", "processor"),
 ];
 
-/// Limits that are worth a word.
-const LIMITS: [&str; 5] =
-    ["Max open files", "Max processes", "Max locked memory", "Max address space", "Max stack size"];
-
 /// Where the texts begin, and the width of a label and its figure.
 const INDENT: u16 = 14;
 const PAIR_WIDTH: u16 = 36;
@@ -84,43 +78,86 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     write(buffer, 0, area.y, &format!("{what}: {name}"), look.theme.header);
     let threads = if area.width >= 2 * THREADS_WIDTH { THREADS_WIDTH } else { 0 };
     let room = area.width - threads;
-    let files = state.files.as_deref().filter(|files| files.id == id);
-    let mut lines = area.y + 1..area.bottom();
-    draw_states(state, frame, at, look, buffer, &mut lines, room);
-    draw_history(state, at.kind, row.id(), look, buffer, &mut lines);
+    let mut pane = Pane { look, buffer, lines: area.y + 1..area.bottom(), room };
+    pane.draw_states(&Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact));
+    pane.draw_history(state, at.kind, row.id());
     let of = |(label, key): &(&'static str, &'static str)| {
         let key = Key::by_name(key)?;
         Some((*label, figure(key, &frame.row(at), state.settings.is_exact)))
     };
-    let pairs: Vec<_> = COUNTS.iter().chain(&IDS).filter_map(of).collect();
-    draw_pairs(&pairs, look, buffer, &mut lines, room);
-    for (label, text) in &file_lines(files) {
-        draw_part(look, buffer, &mut lines, room, (label, text));
+    pane.draw_pairs(&COUNTS.iter().chain(&IDS).filter_map(of).collect::<Vec<_>>());
+    match state.files.as_ref().filter(|(of, _)| *of == id) {
+        Some((_, lines)) => lines.iter().for_each(|(label, text)| pane.draw_part(label, text)),
+        None => pane.draw_part("files", "being read..."),
     }
     if threads > 0 {
         draw_threads(state, frame, look, buffer, Rect { x: room, width: threads, ..area });
     }
 }
 
-fn draw_states(
-    state: &State,
-    frame: &Frame,
-    at: RowRef,
-    look: &Look,
-    buffer: &mut Buffer,
-    lines: &mut Range<u16>,
+/// The lines that are left of the pane, and how wide they are.
+struct Pane<'a> {
+    look: &'a Look,
+    buffer: &'a mut Buffer,
+    lines: Range<u16>,
     room: u16,
-) {
-    let states = Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact);
-    let Some(words) = legend(&states) else { return };
-    if let Some(line) = lines.next() {
-        let from = write(buffer, 0, line, "states [", look.theme.label);
-        let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
-        draw_bar(&states, buffer, look, (from, line), width, (look.theme.text, true));
-        write(buffer, from + width, line, "]", look.theme.label);
+}
+
+impl Pane<'_> {
+    fn draw_states(&mut self, states: &Cells) {
+        let (theme, Some(words)) = (&self.look.theme, legend(states)) else { return };
+        if let Some(line) = self.lines.next() {
+            let from = write(self.buffer, 0, line, "states [", theme.label);
+            let width = self.room.saturating_sub(from + 2).min(BAR_WIDTH);
+            draw_bar(states, self.buffer, self.look, (from, line), width, (theme.text, true));
+            write(self.buffer, from + width, line, "]", theme.label);
+        }
+        for (words, line) in flowing(&words, self.room.into()).into_iter().zip(&mut self.lines) {
+            write(self.buffer, 0, line, &words, theme.text);
+        }
     }
-    for (words, line) in flowing(&words, room.into()).into_iter().zip(lines) {
-        write(buffer, 0, line, &words, look.theme.text);
+
+    /// The last intervals as a graph.
+    fn draw_history(&mut self, state: &State, kind: Kind, id: TaskId) {
+        let shares = state.history.of(kind, id);
+        let most = shares.iter().copied().max().unwrap_or(0);
+        if most == 0 || state.strip.is_some() {
+            return;
+        }
+        let Some(line) = self.lines.next() else { return };
+        let theme = &self.look.theme;
+        let from = write(self.buffer, 0, line, "history [", theme.label);
+        let next = draw_sparkline(&shares, most, self.look, self.buffer, (from, line), |_| theme.user);
+        write(self.buffer, next, line, &format!("] most {} % of a CPU", percent(most)), theme.label);
+    }
+
+    /// Labels and figures side by side, from the top to the bottom.
+    fn draw_pairs(&mut self, pairs: &[(&str, String)]) {
+        let columns = usize::from(self.room / PAIR_WIDTH).max(1);
+        let count = pairs.len().div_ceil(columns);
+        for row in 0..count {
+            let Some(line) = self.lines.next() else { return };
+            for (column, (label, figure)) in pairs.iter().skip(row).step_by(count).enumerate() {
+                let from = column as u16 * PAIR_WIDTH;
+                write(self.buffer, from, line, label, self.look.theme.label);
+                let width = figure.chars().count() as u16;
+                let right = (from + PAIR_WIDTH - 3).saturating_sub(width);
+                let right = right.max(from + label.len() as u16 + 1);
+                write(self.buffer, right, line, figure, self.look.theme.text);
+            }
+        }
+    }
+
+    /// Writes a label and its text, in as many lines as that takes.
+    fn draw_part(&mut self, label: &str, text: &str) {
+        let room = usize::from(self.room.saturating_sub(INDENT + 1));
+        for (index, piece) in wrap(text, room).into_iter().enumerate() {
+            let Some(line) = self.lines.next() else { return };
+            if index == 0 {
+                write(self.buffer, 0, line, label, self.look.theme.label);
+            }
+            write(self.buffer, INDENT, line, &piece, self.look.theme.text);
+        }
     }
 }
 
@@ -139,55 +176,6 @@ fn flowing(phrases: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// The last intervals as a graph.
-fn draw_history(
-    state: &State,
-    kind: Kind,
-    id: TaskId,
-    look: &Look,
-    buffer: &mut Buffer,
-    lines: &mut Range<u16>,
-) {
-    let shares = state.history.of(kind, id);
-    let most = shares.iter().copied().max().unwrap_or(0);
-    if most == 0 || state.strip.is_some() {
-        return;
-    }
-    let Some(line) = lines.next() else { return };
-    let from = write(buffer, 0, line, "history [", look.theme.label);
-    draw_sparkline(&shares, most, look, buffer, (from, line));
-    let text = format!("] most {} % of a CPU", percent(most));
-    write(buffer, from + shares.len() as u16, line, &text, look.theme.label);
-}
-
-/// Labels and figures side by side, from the top to the bottom.
-fn draw_pairs(pairs: &[(&str, String)], look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16) {
-    let columns = usize::from(room / PAIR_WIDTH).max(1);
-    let count = pairs.len().div_ceil(columns);
-    for row in 0..count {
-        let Some(line) = lines.next() else { return };
-        for (column, (label, figure)) in pairs.iter().skip(row).step_by(count).enumerate() {
-            let from = column as u16 * PAIR_WIDTH;
-            write(buffer, from, line, label, look.theme.label);
-            let width = figure.chars().count() as u16;
-            let right = (from + PAIR_WIDTH - 3).saturating_sub(width);
-            write(buffer, right.max(from + label.len() as u16 + 1), line, figure, look.theme.text);
-        }
-    }
-}
-
-/// Writes a label and its text, in as many lines as that takes.
-fn draw_part(look: &Look, buffer: &mut Buffer, lines: &mut Range<u16>, room: u16, part: (&str, &str)) {
-    let (label, text) = part;
-    for (index, piece) in wrap(text, usize::from(room.saturating_sub(INDENT + 1))).into_iter().enumerate() {
-        let Some(line) = lines.next() else { return };
-        if index == 0 {
-            write(buffer, 0, line, label, look.theme.label);
-        }
-        write(buffer, INDENT, line, &piece, look.theme.text);
-    }
-}
-
 /// With the unit that fits or, where that is wanted, as in JSON.
 fn figure(key: Key, row: &Row, is_exact: bool) -> String {
     text_of(|cell| match (key.unit(), key.value(row)) {
@@ -195,33 +183,6 @@ fn figure(key: Key, row: &Row, is_exact: bool) -> String {
         (Unit::Bytes, Value::Unsigned(bytes)) if !is_exact => append_size(cell, bytes),
         (_, value) => append_value(cell, value),
     })
-}
-
-fn file_lines(files: Option<&FileDetail>) -> Vec<(&'static str, String)> {
-    let Some(files) = files else { return vec![("files", "being read...".to_owned())] };
-    let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
-    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    let limits = files.limits.iter().filter(|[name, ..]| LIMITS.contains(&name.as_str()));
-    let limits: Vec<String> =
-        limits.map(|[name, soft, hard]| format!("{} {soft}/{hard}", &name[4..])).collect();
-    let calls = files.calls.map_or_else(
-        || "-".to_owned(),
-        |[read, reads, written, writes]| {
-            format!("{read} bytes by {reads} reads, {written} by {writes} writes, since the start")
-        },
-    );
-    let [score, adjustment] =
-        files.oom.map(|number| number.map_or_else(|| "-".to_owned(), |number| number.to_string()));
-    vec![
-        ("command", dash(&files.command_line)),
-        ("program", dash(&files.program)),
-        ("directory", dash(&files.directory)),
-        ("cgroup", dash(&files.cgroup)),
-        ("open files", number(files.open_files)),
-        ("limits", dash(&limits.join(", "))),
-        ("asked for", calls),
-        ("out of memory", format!("score {score}, adjustment {adjustment}")),
-    ]
 }
 
 fn draw_threads(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, area: Rect) {

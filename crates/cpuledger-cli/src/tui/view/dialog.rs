@@ -4,7 +4,7 @@ use cpuledger_view::layout as text_layout;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::canvas::{Look, clear, fill, write};
+use super::canvas::{Look, blank, clear, write};
 use super::foot;
 use super::pieces::{Piece, draw_pieces, fitting};
 use crate::tui::choices::{completions, undecided};
@@ -16,7 +16,8 @@ const LEAST_ROOM: usize = 12;
 
 /// Draws the line; returns where the cursor is.
 pub(super) fn draw_prompt(state: &State, prompt: &Prompt, look: &Look, buffer: &mut Buffer) -> (u16, u16) {
-    let row = foot::blank(buffer, look);
+    let row = buffer.area.height - 1;
+    blank(buffer, row, look);
     let width = buffer.area.width;
     let title = prompt.kind.title();
     let mut above = row;
@@ -37,8 +38,7 @@ pub(super) fn draw_prompt(state: &State, prompt: &Prompt, look: &Look, buffer: &
     } else if prompt.kind == PromptKind::Filter {
         let pieces = filter_pieces(state, prompt, look);
         above = above.saturating_sub(1);
-        clear(buffer, Rect::new(0, above, width, 1));
-        fill(buffer, above, look.theme.text);
+        blank(buffer, above, look);
         draw_pieces(&fitting(pieces, width.into()), buffer, 0, above);
     }
     (cursor.min(width.saturating_sub(1)), row)
@@ -127,12 +127,4 @@ fn draw_frame(area: Rect, title: &str, look: &Look, buffer: &mut Buffer) {
     let room = usize::from(area.width.saturating_sub(4));
     let title: String = title.chars().take(room.saturating_sub(2)).collect();
     buffer.set_stringn(area.x + 2, area.y, format!(" {title} "), room, look.theme.group);
-}
-
-/// Fills the whole screen.
-pub(super) fn clear_screen(buffer: &mut Buffer, look: &Look) {
-    clear(buffer, buffer.area);
-    for row in 0..buffer.area.height {
-        fill(buffer, row, look.theme.text);
-    }
 }

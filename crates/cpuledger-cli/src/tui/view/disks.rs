@@ -31,8 +31,8 @@ pub(super) fn lines(state: &State, (width, height): (u16, u16)) -> Vec<String> {
     rows.retain(|row| [row.reads, row.writes, row.discards].into_iter().any(|of| count(of) > 0));
     let most = if height >= HIGH { MOST } else { FEW };
     let more = rows.len().saturating_sub(most);
-    let mut lines: Vec<String> =
-        rows.iter().take(most).map(|row| fitting(words(row, frame), width.into())).collect();
+    let line = |row: &DeviceRow| layout::fitting(words(row, frame), BETWEEN, width.into());
+    let mut lines: Vec<String> = rows.iter().take(most).map(line).collect();
     if let Some(last) = lines.last_mut().filter(|_| more > 0) {
         *last += &format!("{BETWEEN}and {more} more");
     }
@@ -52,12 +52,4 @@ fn words(row: &DeviceRow, frame: &Frame) -> Vec<String> {
         words.push(format!("{} requests at a time on average", average(held_ns, frame)));
     }
     words
-}
-
-/// As many words as there is room for, those in front first.
-fn fitting(mut words: Vec<String>, width: usize) -> String {
-    while words.len() > 1 && layout::width(words.join(BETWEEN).as_bytes()) > width {
-        words.pop();
-    }
-    words.join(BETWEEN)
 }

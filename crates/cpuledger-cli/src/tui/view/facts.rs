@@ -3,14 +3,14 @@
 use cpuledger::Interval;
 use cpuledger_proc::count::count_of;
 use cpuledger_view::interval::column::{decimals, text_of};
-use cpuledger_view::interval::{Writer, append_uptime};
+use cpuledger_view::interval::{append_uptime, head};
 
 use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 
 /// How much was not seen, or is lost: what the page of help says of it.
 pub(super) fn count_of_notes(interval: &Interval) -> usize {
-    Writer::default().append_losses(&mut Vec::new(), interval)
+    head::losses(interval).1
 }
 
 /// Of the capacity, the part that figures may be wrong by and still are as they are printed, nearly.
@@ -26,20 +26,14 @@ pub(super) fn is_inexact(interval: &Interval) -> bool {
         || elsewhere_ns > 0 && elsewhere_ns >= interval.capacity_ns / NEARLY
 }
 
-fn losses(interval: &Interval) -> String {
-    text_of(|text| {
-        Writer::default().append_losses(text, interval);
-    })
-}
-
 /// Sentences about the interval that is shown, and about the machine.
 pub(super) fn sentences(state: &State) -> Vec<String> {
     let Some(frame) = &state.frame else { return Vec::new() };
     let uptime = text_of(|text| append_uptime(text, frame.around.uptime.ticks(1_000_000_000)));
     let mut all = vec![
         format!("{}, up {uptime}", frame.around.time_of_day),
-        text_of(|text| Writer::default().append_balance(text, &frame.interval)),
-        losses(&frame.interval),
+        head::balance(&frame.interval),
+        head::losses(&frame.interval).0,
         counts(state, frame),
     ];
     all.extend(averages(frame));
@@ -49,30 +43,22 @@ pub(super) fn sentences(state: &State) -> Vec<String> {
 
 fn counts(state: &State, frame: &Frame) -> String {
     let interval = &frame.interval;
-    let mut parts = Vec::new();
-    if let Some(tasks) = frame.around.statistics.load.as_ref().and_then(|load| load.tasks) {
-        parts.push(count_of(tasks.into(), "task"));
-    }
-    if let Some(running) = frame.around.statistics.running {
-        parts.push(format!("{running} running"));
-    }
-    if let Some(born) = frame.around.born {
-        parts.push(format!("{born} born"));
-    }
-    if let Some(exited) = &interval.exited {
-        parts.push(format!(
-            "{} died",
-            exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
-        ));
-    }
-    let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
-    parts.push(format!("{} active", count_of(processes as u64, "process")));
-    if state.settings.has_all {
-        let (kind, noun) =
-            if state.settings.has_threads { (Kind::Task, "thread") } else { (Kind::Process, "process") };
-        parts.push(format!("{} listed", count_of(frame.all(kind).count() as u64, noun)));
-    }
-    parts.join(", ")
+    let statistics = &frame.around.statistics;
+    let tasks = statistics.load.as_ref().and_then(|load| load.tasks);
+    let lost = interval.unidentified_exits.unwrap_or(0) + interval.missed_exits;
+    let active = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
+    let (kind, noun) =
+        if state.settings.has_threads { (Kind::Task, "thread") } else { (Kind::Process, "process") };
+    let listed = state.settings.has_all.then(|| frame.all(kind).count() as u64);
+    let parts = [
+        tasks.map(|tasks| count_of(tasks.into(), "task")),
+        statistics.running.map(|running| format!("{running} running")),
+        frame.around.born.map(|born| format!("{born} born")),
+        interval.exited.as_ref().map(|exited| format!("{} died", exited.len() as u64 + lost)),
+        Some(format!("{} active", count_of(active as u64, "process"))),
+        listed.map(|listed| format!("{} listed", count_of(listed, noun))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How many tasks did what on average, from the sums of their nanoseconds.

@@ -5,13 +5,11 @@ use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::percent;
 use cpuledger_view::layout::wrap;
 use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::blame;
-use super::canvas::{Look, clear, fill, step, write};
+use super::canvas::{Look, blank, draw_sparkline, write};
 use super::pieces::{Piece, draw_pieces, needed};
-use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
@@ -19,20 +17,9 @@ use crate::tui::listing::Item;
 use crate::tui::state::State;
 use crate::tui::views::View;
 
-/// A word of the last line.
-pub(super) struct Label {
-    /// From this column of the screen.
-    pub from: u16,
-    /// To this one, exclusive.
-    pub to: u16,
-    /// What it does.
-    pub action: Action,
-    key: &'static str,
-    word: &'static str,
-}
-
-/// Those of what is shown, as far as there is room: what is first stays longest, and the way out is always there.
-pub(super) fn labels(state: &State, width: u16) -> Vec<Label> {
+/// The words of the last line for what is shown, from which column to which (exclusive), as far as there is room: what is first stays longest, and
+/// the way out is always there.
+pub(super) fn labels(state: &State, width: u16) -> Vec<(u16, u16, keys::Label)> {
     let offered: &[keys::Label] = if state.detail.is_some() {
         &keys::OF_DETAIL
     } else if state.strip.is_some() {
@@ -50,11 +37,9 @@ pub(super) fn labels(state: &State, width: u16) -> Vec<Label> {
         is_seen
     };
     let mut from = 0;
-    let place = |&(key, word, action): &keys::Label| {
+    let place = |&(key, word): &keys::Label| {
         let to = from + (key.len() + word.len()) as u16;
-        let label = Label { from, to, action, key, word };
-        from = to + 1;
-        label
+        (std::mem::replace(&mut from, to + 1), to, (key, word))
     };
     let shown: Vec<&keys::Label> = offered.iter().filter(fits).collect();
     shown.into_iter().chain([&keys::QUIT]).map(place).collect()
@@ -67,9 +52,9 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
         draw_note(&message.text, style, look, buffer, row);
         return;
     }
-    for label in labels(state, width) {
-        let next = write(buffer, label.from, row, label.key, look.theme.key);
-        write(buffer, next, row, label.word, look.theme.label);
+    for (from, _, (key, word)) in labels(state, width) {
+        let next = write(buffer, from, row, key, look.theme.key);
+        write(buffer, next, row, word, look.theme.label);
     }
 }
 
@@ -79,8 +64,7 @@ pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buff
     lines.truncate(usize::from(buffer.area.height / 2).max(1));
     let first = (last + 1).saturating_sub(lines.len() as u16);
     for (row, line) in (first..).zip(&lines) {
-        clear(buffer, Rect::new(0, row, buffer.area.width, 1));
-        fill(buffer, row, look.theme.text);
+        blank(buffer, row, look);
         write(buffer, 0, row, line, style);
     }
     first
@@ -125,7 +109,8 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     }
     let next = write(buffer, next, row, &text, look.theme.label);
     let room = usize::from(end - next).min(INTERVALS);
-    draw_sparkline(&shares[shares.len().saturating_sub(room)..], most, look, buffer, (next, row));
+    let seen = &shares[shares.len().saturating_sub(room)..];
+    draw_sparkline(seen, most, look, buffer, (next, row), |_| look.theme.user);
 }
 
 /// `3/41, followed 6515 sh`.
@@ -167,27 +152,4 @@ fn legend(state: &State, look: &Look) -> Vec<Piece> {
         }
     }
     words.into_iter().map(|words| (0, words.to_owned(), look.theme.label)).collect()
-}
-
-/// Shares of the last intervals; `most` has full height.
-pub(super) fn draw_sparkline(
-    shares: &[u64],
-    most: u64,
-    look: &Look,
-    buffer: &mut Buffer,
-    (from, row): (u16, u16),
-) {
-    let mut column = from;
-    for &share in shares {
-        let mark = if share == 0 { ' ' } else { step((share * 1000 / most.max(1)) as u32, look.is_ascii) };
-        column = write(buffer, column, row, &mark.to_string(), look.theme.user);
-    }
-}
-
-/// An empty last line.
-pub(super) fn blank(buffer: &mut Buffer, look: &Look) -> u16 {
-    let row = buffer.area.height - 1;
-    clear(buffer, Rect::new(0, row, buffer.area.width, 1));
-    fill(buffer, row, look.theme.text);
-    row
 }

@@ -15,7 +15,6 @@ use super::canvas::{Look, bar_marks, write};
 use super::facts;
 use super::pieces::{BETWEEN, Piece, draw_pieces, fitting, needed};
 use super::strip;
-use crate::tui::action::Action;
 use crate::tui::frame::Frame;
 use crate::tui::state::{Layout, State};
 use crate::tui::views::View;
@@ -194,8 +193,7 @@ pub(super) fn places(state: &State, layout: &mut Layout) {
     if lines(height) < 3 {
         return;
     }
-    layout.tabs =
-        tabs(state, width).into_iter().map(|(from, to, view, _)| (from, to, Action::View(view))).collect();
+    layout.tabs = tabs(state, width).into_iter().map(|(from, to, view, _)| (from, to, view)).collect();
     layout.timeline =
         strip::place(state, meters::graph_place(state, width, strip::own_lines(state, layout.size)));
 }

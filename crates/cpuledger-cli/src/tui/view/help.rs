@@ -7,8 +7,8 @@ use cpuledger_view::query::aliases;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Modifier;
 
-use super::canvas::{Look, write};
-use super::{dialog, facts};
+use super::canvas::{Look, blank, write};
+use super::facts;
 use crate::tui::keys;
 use crate::tui::mode::{Help, Mode};
 use crate::tui::state::State;
@@ -25,8 +25,8 @@ enum Line {
 }
 
 pub(super) fn draw(state: &State, help: &Help, look: &Look, buffer: &mut Buffer) {
-    dialog::clear_screen(buffer, look);
     let (width, height) = (buffer.area.width, buffer.area.height);
+    (0..height).for_each(|row| blank(buffer, row, look));
     let lines = wrapped(state, help, width);
     let top = help.top.min(last_of(&lines, height));
     for (row, line) in (0..height.saturating_sub(1)).zip(lines.iter().skip(top)) {

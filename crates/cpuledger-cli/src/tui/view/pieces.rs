@@ -21,11 +21,16 @@ pub(super) fn needed(pieces: &[Piece]) -> usize {
 /// Those there is room for.
 pub(super) fn fitting(mut pieces: Vec<Piece>, room: usize) -> Vec<Piece> {
     while needed(&pieces) > room {
-        let highest = pieces.iter().map(|(rank, ..)| *rank).max();
-        let place = pieces.iter().rposition(|(rank, ..)| Some(*rank) == highest);
-        place.map(|place| pieces.remove(place));
+        drop_highest(&mut pieces, |(rank, ..)| *rank);
     }
     pieces
+}
+
+/// Takes out the last of those of the highest rank.
+pub(super) fn drop_highest<T>(of: &mut Vec<T>, rank: impl Fn(&T) -> u8) {
+    let highest = of.iter().map(&rank).max();
+    let place = of.iter().rposition(|one| Some(rank(one)) == highest);
+    place.map(|place| of.remove(place));
 }
 
 /// Draws them from this column on, and returns the one after them.

@@ -1,7 +1,7 @@
 //! The cells of a row.
 
+use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::layout;
-use cpuledger_view::shares::columns::ViewColumn;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
@@ -14,7 +14,7 @@ pub(super) struct Place {
     /// To this one, exclusive.
     pub to: u16,
     /// Which.
-    pub shown: ViewColumn,
+    pub shown: TableColumn,
 }
 
 /// Writes a figure or a text into its cell. A figure that is too long for it is cut with a `+`, as it would be another one.

@@ -1,10 +1,10 @@
 //! The view of states: bars, and all figures in words. Its columns and cells are those of `--batch`.
 
 use cpuledger_view::interval::by::append_blocked_task;
-use cpuledger_view::interval::column::text_of;
+use cpuledger_view::interval::column::{TableColumn, text_of};
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
-use cpuledger_view::shares::columns::{self, Room, ViewColumn};
+use cpuledger_view::shares::columns::{self, Room};
 use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn, Times};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
@@ -14,22 +14,18 @@ use super::facts;
 use super::pieces::{self, Piece};
 use crate::cmd::top::select::is_wanted_blocked;
 use crate::tui::config::Settings;
-use crate::tui::frame::{Frame, Kind};
+use crate::tui::frame::Frame;
 use crate::tui::state::State;
 
 /// The columns that there is room for, with their widths.
-pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) -> Vec<(ViewColumn, usize)> {
+pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) -> Vec<(TableColumn, usize)> {
     let has_unseen = frame.is_some_and(|frame| has_unseen(frame, settings));
     columns::columns(&Room { width, has_unseen, is_exact: settings.is_exact, without: &[] })
 }
 
 /// Whether of any row it is not known what it did.
 fn has_unseen(frame: &Frame, settings: &Settings) -> bool {
-    let kind = if settings.has_threads { Kind::Task } else { Kind::Process };
-    let rows = match kind {
-        Kind::Process => &frame.interval.processes,
-        Kind::Task => &frame.interval.tasks,
-    };
+    let rows = if settings.has_threads { &frame.interval.tasks } else { &frame.interval.processes };
     let living = rows.iter().filter_map(|row| row.usage.states);
     let dead = frame.exited().iter().filter(|_| settings.has_exited).filter_map(|exited| exited.states);
     living.chain(dead).any(|states| states.unseen_ns > 0)

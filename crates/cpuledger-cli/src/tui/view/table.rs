@@ -5,11 +5,11 @@ mod part;
 
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{TableColumn, of_parts, per_mille};
-use cpuledger_view::shares::columns::ViewColumn;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::Style;
 
 use super::canvas::{Look, fill, write};
+use super::pieces::drop_highest;
 use super::place::{Place, put};
 use super::states;
 use crate::tui::config::{FIRST_COLUMNS, ShownColumn, Tree};
@@ -75,13 +75,11 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
             - 1
     };
     while columns.len() > 1 && needed(&columns) > usize::from(width) {
-        let highest = columns.iter().map(|shown| shown.column.rank()).max();
-        let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
-        place.map(|place| columns.remove(place));
+        drop_highest(&mut columns, |shown| shown.column.rank());
     }
     // The command has the room of those that say nothing.
     columns.retain(|shown| has_something(state, shown, width));
-    let with_width = |shown: &ShownColumn| (ViewColumn::Column(shown.column), width_of(shown));
+    let with_width = |shown: &ShownColumn| (shown.column, width_of(shown));
     spread(&columns.iter().map(with_width).collect::<Vec<_>>(), width)
 }
 
@@ -110,7 +108,7 @@ fn at_least(wide: usize, width: u16, is_tree: bool) -> usize {
 }
 
 /// Where columns of these widths are, with a blank between two. What is left of the line is for those of width 0.
-fn spread(columns: &[(ViewColumn, usize)], width: u16) -> Vec<Place> {
+fn spread(columns: &[(TableColumn, usize)], width: u16) -> Vec<Place> {
     let others = columns.iter().map(|(_, wide)| wide + 1).sum::<usize>().saturating_sub(1);
     let last = usize::from(width).saturating_sub(others).max(12);
     let mut from = 0u16;
@@ -160,9 +158,7 @@ fn draw_header(state: &State, look: &Look, buffer: &mut Buffer, places: &[Place]
         let is_sorted = state.settings.sort_name(place.shown.name()) == Some(sorted);
         let style = if is_sorted { look.theme.sorted } else { look.theme.header };
         let name = match place.shown {
-            ViewColumn::Column(column) if column.cell() == TableCell::Id && state.settings.has_threads => {
-                "TID"
-            }
+            shown if shown.cell() == TableCell::Id && state.settings.has_threads => "TID",
             shown => shown.name(),
         };
         let mark = match (is_sorted, is_ascending) {

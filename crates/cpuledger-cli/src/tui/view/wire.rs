@@ -20,22 +20,12 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<String> {
     let Some((frame, rows)) = frame.and_then(|frame| Some((frame, rows(&frame.interval, by)?))) else {
         return Vec::new();
     };
-    let mut line = "On the wire: ".to_owned();
-    for (place, row) in rows.iter().take(MOST).enumerate() {
-        let words = words(row, frame);
-        let separator = if place == 0 { "" } else { "; " };
-        if place > 0
-            && layout::width(line.as_bytes()) + separator.len() + layout::width(words.as_bytes())
-                > width.into()
-        {
-            break;
-        }
-        line = line + separator + &words;
+    let mut phrases: Vec<String> = rows.iter().take(MOST).map(|row| words(row, frame)).collect();
+    if phrases.is_empty() {
+        phrases.push("no packet".to_owned());
     }
-    if rows.is_empty() {
-        line += "no packet";
-    }
-    let mut lines = vec![line];
+    phrases[0].insert_str(0, "On the wire: ");
+    let mut lines = vec![layout::fitting(phrases, "; ", width.into())];
     if frame.interval.network.sent_bytes.is_none() {
         lines.push("What processes send is not known here: `cpuledger doctor` says why".to_owned());
     }

@@ -5,9 +5,8 @@ use cpuledger::interval::{Row, Usage};
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{CellContext, TableColumn, per_mille};
 use cpuledger_view::layout;
-use cpuledger_view::shares::StateCell;
 use cpuledger_view::shares::cells::Cells;
-use cpuledger_view::shares::columns::ViewColumn;
+use cpuledger_view::shares::{StateCell, StateColumn};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
@@ -17,7 +16,7 @@ use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
 use crate::tui::state::State;
 use crate::tui::theme::LEAST_BRIGHT;
-use crate::tui::view::canvas::{Look, step, write};
+use crate::tui::view::canvas::{Look, draw_sparkline, write};
 use crate::tui::view::place::{Place, put, put_cell, put_part};
 use crate::tui::view::states;
 
@@ -97,18 +96,18 @@ impl<'a> Line<'a> {
         };
         let states = Cells::of(&shown.usage, frame.cpu_length_ns(), settings.is_exact);
         for (index, place) in places.iter().enumerate() {
-            let ViewColumn::Column(column) = place.shown else {
-                self.draw_state(buffer, index, at, &states);
+            if let TableColumn::State(column) = place.shown {
+                self.draw_state(buffer, (index, column), at, &states);
                 continue;
-            };
-            match column.cell() {
+            }
+            match place.shown.cell() {
                 TableCell::Parts => {
                     let full_ns = context.length_ns.max(state.listing.most_ns);
                     let row = part.as_ref().map_or(&shown, |part| &part.row);
                     draw_parts(buffer, place, at, (&row.usage, full_ns), look);
                 }
                 TableCell::History => self.draw_history(buffer, place, at),
-                _ => self.draw_column(buffer, (place, column), at, &shown, &context),
+                _ => self.draw_column(buffer, place, at, &shown, &context),
             }
         }
     }
@@ -116,11 +115,12 @@ impl<'a> Line<'a> {
     fn draw_column(
         &mut self,
         buffer: &mut Buffer,
-        (place, column): (&Place, TableColumn),
+        place: &Place,
         at: At<'_>,
         shown: &Row,
         context: &CellContext<'_>,
     ) {
+        let column = place.shown;
         let shows = column.cell();
         let how = at.how(column);
         let shown = match (how, at.part) {
@@ -174,9 +174,14 @@ impl<'a> Line<'a> {
     }
 
     /// A cell of states. CPU time that is not known by mode stands in the cells of user and system time, as one.
-    fn draw_state(&self, buffer: &mut Buffer, index: usize, at: At<'_>, states: &Cells) {
+    fn draw_state(
+        &self,
+        buffer: &mut Buffer,
+        (index, column): (usize, &StateColumn),
+        at: At<'_>,
+        states: &Cells,
+    ) {
         let place = &self.places[index];
-        let ViewColumn::State(column) = place.shown else { return };
         match column.name {
             "STATES" => {
                 let width = place.to - place.from;
@@ -217,16 +222,10 @@ impl<'a> Line<'a> {
         let shares = self.state.history.of(row.kind, self.frame.whole(row).id());
         let width = usize::from(place.to - place.from);
         let seen = &shares[shares.len().saturating_sub(width)..];
-        let mut column = place.to - seen.len() as u16;
-        for &share in seen {
-            let mark = match share {
-                0 => ' ',
-                share => step((share * 1000 / self.most.max(1)) as u32, self.look.is_ascii),
-            };
-            let theme = &self.look.theme;
-            let style = if share < LEAST_BRIGHT { theme.idle } else { theme.user };
-            column = write(buffer, column, at.row, &mark.to_string(), at.styled(style));
-        }
+        let theme = &self.look.theme;
+        let style = |share| at.styled(if share < LEAST_BRIGHT { theme.idle } else { theme.user });
+        let from = place.to - seen.len() as u16;
+        draw_sparkline(seen, self.most, self.look, buffer, (from, at.row), style);
     }
 }
 

@@ -4,7 +4,6 @@ use cpuledger::interval::Row;
 use cpuledger::{Accounts, FieldSet};
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::key::Key;
-use cpuledger_view::shares::columns::ViewColumn;
 
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
@@ -59,7 +58,7 @@ impl Part {
         let mut row = *row;
         row.usage.self_ns = 0;
         (row.usage.exited_threads_ns, row.usage.exited_children_ns) = (Some(threads_ns), Some(children_ns));
-        let has_column = |key: &str| places.iter().any(|place| key_of(place.shown) == Some(key));
+        let has_column = |key: &str| places.iter().any(|place| place.shown.key().map(Key::name) == Some(key));
         let needed = OF_DEAD.iter().zip([threads_ns, children_ns]).filter(|(_, ns)| *ns > 0);
         let is_seen = needed.fold(true, |all, (key, _)| all && has_column(key));
         Some(Part { row, is_seen })
@@ -80,11 +79,4 @@ impl Part {
 /// What the line of an heir has of its dead, besides their time.
 fn of_accounts() -> FieldSet {
     Accounts::ALL.fields()
-}
-
-fn key_of(shown: ViewColumn) -> Option<&'static str> {
-    match shown {
-        ViewColumn::Column(column) => column.key().map(Key::name),
-        ViewColumn::State(_) => None,
-    }
 }

@@ -176,9 +176,5 @@ fn the_past_is_one_lit_view() {
 
 /// Where each view is named.
 fn head_tabs(state: &State) -> Vec<(u16, View)> {
-    let tab = |(from, _, action): &(u16, u16, crate::tui::action::Action)| match action {
-        crate::tui::action::Action::View(view) => Some((*from, *view)),
-        _ => None,
-    };
-    state.layout.tabs.iter().filter_map(tab).collect()
+    state.layout.tabs.iter().map(|(from, _, view)| (*from, *view)).collect()
 }
