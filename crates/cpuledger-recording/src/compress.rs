@@ -82,16 +82,20 @@ impl Packer {
 
 /// The bytes, if they have this length, at which the caller has looked.
 pub(crate) fn unpack(packed: &[u8], plain_bytes: u32) -> io::Result<Vec<u8>> {
-    unpack_by(&mut Decompressor::new()?, packed, plain_bytes)
+    let mut plain = Vec::new();
+    unpack_by(&mut Decompressor::new()?, packed, plain_bytes, &mut plain)?;
+    Ok(plain)
 }
 
-/// The same, with this decompressor.
+/// The same, with this decompressor and into this memory.
 pub(crate) fn unpack_by(
     decompressor: &mut Decompressor<'_>,
     packed: &[u8],
     plain_bytes: u32,
-) -> io::Result<Vec<u8>> {
-    let mut frame = Vec::with_capacity(plain_bytes as usize);
-    let length = decompressor.decompress_to_buffer(packed, &mut frame)?;
-    if length as u64 == u64::from(plain_bytes) { Ok(frame) } else { Err(io::ErrorKind::InvalidData.into()) }
+    plain: &mut Vec<u8>,
+) -> io::Result<()> {
+    plain.clear();
+    plain.reserve(plain_bytes as usize);
+    let length = decompressor.decompress_to_buffer(packed, plain)?;
+    if length as u64 == u64::from(plain_bytes) { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }

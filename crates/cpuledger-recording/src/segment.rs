@@ -18,6 +18,9 @@ use crate::layout::{
 use crate::scan::{Found, entry_of};
 use crate::source::ReadAt;
 
+/// Memory that a segment keeps for its next record, of two kinds each.
+const MOST_KEPT_BYTES: usize = 1 << 20;
+
 /// What a segment says of itself without being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Summary {
@@ -69,6 +72,9 @@ pub struct Segment {
     /// Likewise, until there is more.
     summary: Option<Option<Summary>>,
     decompressor: Option<Decompressor<'static>>,
+    /// Memory for a record as it is read, and as it is decompressed.
+    packed: Vec<u8>,
+    plain: Vec<u8>,
     /// What reads the chain, and where the last link begins that it has read.
     chain: Option<(ChainReader, Option<u64>)>,
     /// Where the last record begins that could not be read: what needs it cannot be read either.
@@ -103,6 +109,8 @@ impl Segment {
             found: None,
             summary: None,
             decompressor: None,
+            packed: Vec::new(),
+            plain: Vec::new(),
             chain: None,
             unread: None,
         })
@@ -226,9 +234,15 @@ impl Segment {
     fn read_with_needed(&mut self, place: usize, wanted: &Wanted, frame: &mut Frame) -> Result<(), NotRead> {
         self.chain = self.chain.take().filter(|(chain, _)| chain.wanted() == wanted);
         let mut needed = self.needed(place)?;
+        let mut packed = std::mem::take(&mut self.packed);
         while let Some(entry) = needed.pop() {
-            let (header, packed) = read_record(&*self.source, &entry)?;
+            let header = read_record(&*self.source, &entry, &mut packed)?;
             self.read_link(&header, &packed, &entry, wanted, frame)?;
+        }
+        // What a longer one needed is given back.
+        self.packed = Some(packed).filter(|bytes| bytes.capacity() <= MOST_KEPT_BYTES).unwrap_or_default();
+        if self.plain.capacity() > MOST_KEPT_BYTES {
+            self.plain = Vec::new();
         }
         Ok(())
     }
@@ -275,16 +289,17 @@ impl Segment {
             Some(decompressor) => decompressor,
             none => none.insert(Decompressor::new().map_err(NotRead::Io)?),
         };
-        let plain = unpack_by(decompressor, compressed, header.plain_bytes).map_err(|_| NotRead::Damaged)?;
+        unpack_by(decompressor, compressed, header.plain_bytes, &mut self.plain)
+            .map_err(|_| NotRead::Damaged)?;
         let most = Most::of(packed.len()).weight;
-        chain.read(&plain, dense, most, frame).map_err(|_| NotRead::Damaged)?;
+        chain.read(&self.plain, dense, most, frame).map_err(|_| NotRead::Damaged)?;
         *last = Some(entry.offset);
         Ok(())
     }
 }
 
-/// A record and what is behind its header.
-fn read_record(source: &dyn ReadAt, entry: &Entry) -> Result<(RecordHeader, Vec<u8>), NotRead> {
+/// The header of a record. What is behind it is put into `packed`.
+fn read_record(source: &dyn ReadAt, entry: &Entry, packed: &mut Vec<u8>) -> Result<RecordHeader, NotRead> {
     let mut header = [0; RECORD_BYTES];
     read_within(source, entry.offset, &mut header)?;
     let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
@@ -295,12 +310,12 @@ fn read_record(source: &dyn ReadAt, entry: &Entry) -> Result<(RecordHeader, Vec<
     if source.length().map_err(NotRead::Io)? < from + u64::from(header.length) {
         return Err(NotRead::Damaged);
     }
-    let mut packed = vec![0; header.length as usize];
-    read_within(source, from, &mut packed)?;
-    if crc32c::crc32c(&packed) != header.checksum {
+    packed.resize(header.length as usize, 0);
+    read_within(source, from, packed)?;
+    if crc32c::crc32c(packed) != header.checksum {
         return Err(NotRead::Damaged);
     }
-    Ok((header, packed))
+    Ok(header)
 }
 
 /// What is not there was cut off.

@@ -4,7 +4,7 @@ use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing::{self, CgroupIds};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::{Amounts, Counted, Off};
+use crate::amounts::{Amounts, Counted, Off, SumOfDead};
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths};
 use crate::dimension::{Dimension, Name};
@@ -418,12 +418,12 @@ impl Accumulator {
                     for (number, sum) in groups.by_name(frame, deaths, began_ns) {
                         let comm = number.map_or(Comm::UNKNOWN, |number| self.names.of_text(frame, number));
                         let key = if comm == Comm::UNKNOWN { Key::Unknown } else { Key::Command(comm) };
-                        table.add(key, sum, bucket);
+                        table.add(key, &sum, bucket);
                     }
                 }
                 Dimension::User => {
                     for (user, sum) in groups.by_user(frame, deaths, began_ns) {
-                        table.add(user.map_or(Key::Unknown, Key::User), sum, bucket);
+                        table.add(user.map_or(Key::Unknown, Key::User), &sum, bucket);
                     }
                 }
                 Dimension::Process | Dimension::Ancestor => {
@@ -441,7 +441,7 @@ impl Accumulator {
                             Place::Heir(Some(row)) => self.of_row(frame, row, *of_cgroup),
                             Place::Cgroup(ids) => self.of_cgroup(ids, *of_cgroup),
                         };
-                        table.add(key, sum, bucket);
+                        table.add(key, &sum, bucket);
                     }
                 }
             }
@@ -571,9 +571,9 @@ impl Accumulator {
 }
 
 fn amounts_of(deaths: &Deaths, dead: &Dead, began_ns: Option<u64>) -> Amounts {
-    let mut amounts = Amounts::default();
-    amounts.add_dead(&dead.used, deaths.booked(dead), dead.births(began_ns));
-    amounts
+    let mut sum = SumOfDead::default();
+    sum.add(&dead.used, dead.births(began_ns));
+    sum.amounts(deaths.booked(dead))
 }
 
 /// What a row did off the CPU.

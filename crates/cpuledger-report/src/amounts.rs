@@ -14,6 +14,38 @@ pub(crate) struct UsedByDead {
     pub(crate) runqueue_wait_ns: Option<u64>,
 }
 
+/// What processes that died add up to: less than [`Amounts`], so that it is soon found.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SumOfDead {
+    used: UsedByDead,
+    births: u64,
+    pub(crate) deaths: u64,
+}
+
+impl SumOfDead {
+    /// Adds what one has: `births` is 1 if it was born in the same interval.
+    #[inline]
+    pub(crate) fn add(&mut self, used: &UsedByDead, births: u64) {
+        self.used.cpu_ns = self.used.cpu_ns.saturating_add(used.cpu_ns);
+        self.used.runqueue_wait_ns = sum(self.used.runqueue_wait_ns, used.runqueue_wait_ns);
+        self.births += births;
+        self.deaths += 1;
+    }
+
+    /// With what accounts have booked to them.
+    pub(crate) fn amounts(&self, booked: Option<&Booked>) -> Amounts {
+        Amounts {
+            self_ns: self.used.cpu_ns,
+            ended_ns: self.used.cpu_ns,
+            runqueue_wait_ns: self.used.runqueue_wait_ns,
+            booked: booked.copied().unwrap_or_default(),
+            births: self.births,
+            deaths: self.deaths,
+            ..Amounts::default()
+        }
+    }
+}
+
 /// What was used. What no interval told is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -197,19 +229,6 @@ impl Amounts {
 
     /// How many these are.
     pub const FIGURES: usize = 18;
-
-    /// Adds what a process that died has, and what accounts have booked to it: `births` is 1 if it was born in the same interval.
-    #[inline]
-    pub(crate) fn add_dead(&mut self, used: &UsedByDead, booked: Option<&Booked>, births: u64) {
-        self.self_ns = self.self_ns.saturating_add(used.cpu_ns);
-        self.ended_ns = self.ended_ns.saturating_add(used.cpu_ns);
-        self.runqueue_wait_ns = sum(self.runqueue_wait_ns, used.runqueue_wait_ns);
-        if let Some(booked) = booked {
-            add_booked(&mut self.booked, booked);
-        }
-        self.births += births;
-        self.deaths += 1;
-    }
 
     /// Time on a CPU in which these, and the dead that they inherit from, did not execute.
     pub fn all_stolen_ns(&self) -> Option<u64> {

@@ -74,6 +74,9 @@ pub(crate) struct Deaths {
     /// The places in `heirs` of those that were told last, by the lowest bits of their pids.
     last_heirs: Vec<u32>,
     index: Index,
+    seen: Seen,
+    /// The pids of threads whose processes live on.
+    threads: Vec<i64>,
     /// The place in `ends` of the last of each pid, where that is asked for.
     by_pid: FxHashMap<i64, u32>,
     /// For each of the dead, if that is wanted: the kernel's parent of it, which died behind it in the same interval.
@@ -83,13 +86,15 @@ pub(crate) struct Deaths {
 /// A power of two.
 const LAST_HEIRS: usize = 64;
 
+/// Heirs that are looked for among all of the dead, because their lowest bits are those of one.
+const MOST_DOUBTED: usize = 8;
+
 impl Deaths {
     /// Those of this frame. Parents are found if they are wanted.
     pub(crate) fn read(&mut self, frame: &Frame, wants_parents: bool) {
         let processes = frame.table(Section::Processes);
-        self.found.clear();
+        self.begin();
         self.booked.clear();
-        self.ends.clear();
         self.parents.clear();
         self.unidentified_ns.clear();
         self.unidentified_ns.extend(processes.all(Column::EXITED_CHILDREN_NS).map(Option::unwrap_or_default));
@@ -101,7 +106,9 @@ impl Deaths {
             return;
         }
         self.rows.read(frame);
-        self.find(frame);
+        if wants_parents || !self.find_whole(frame) {
+            self.find(frame);
+        }
         let has_no_start = |heir: &Heir| heir.told.is_some_and(|(_, start)| start.is_none());
         self.by_pid.clear();
         if wants_parents || self.heirs.iter().any(has_no_start) {
@@ -162,12 +169,62 @@ impl Deaths {
         Some(&self.found[self.ends[parent as usize] as usize])
     }
 
-    /// The processes that died, by the ends of the last of their threads, with the heirs that their records tell.
-    fn find(&mut self, frame: &Frame) {
+    fn begin(&mut self) {
+        self.found.clear();
+        self.ends.clear();
         self.heirs.clear();
         self.heirs.push(Heir::default());
         self.last_heirs.clear();
         self.last_heirs.resize(LAST_HEIRS, NO_HEIR);
+    }
+
+    /// As [`Deaths::find`], where each process that died has one record, and what inherits lives, as in most storms: none has to be looked for among
+    /// the others. Returns whether it is so.
+    fn find_whole(&mut self, frame: &Frame) -> bool {
+        self.begin();
+        let table = frame.table(Section::Exited);
+        if Column::BOOKED_OF_DEAD.iter().any(|column| table.has(*column)) {
+            return false;
+        }
+        let (pids, heirs) = (table.signed_cells(Column::PID), table.signed_cells(Column::ACCOUNTING_PPID));
+        let (starts, heir_starts) =
+            (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
+        let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
+        let ended = table.cells(Column::ENDS_PROCESS);
+        self.seen.clear();
+        self.threads.clear();
+        for record in 0..table.len() {
+            let (Some(pid), Some(ends)) = (pids.get(record), ended.get(record)) else { return false };
+            if ends == 0 {
+                self.threads.push(pid);
+                continue;
+            }
+            if self.seen.put(pid) {
+                return false;
+            }
+            let heir = heirs.get(record);
+            let heir = heir.map_or(NO_HEIR, |heir| self.heir_place((heir, heir_starts.get(record))));
+            let used = UsedByDead {
+                cpu_ns: used.get(record).unwrap_or_default(),
+                runqueue_wait_ns: waited.get(record),
+            };
+            let (id, place) = ((pid, starts.get(record).unwrap_or_default()), self.found.len() as u32);
+            self.found.push(Dead { id, used, ppid: 0, place, record: record as u32, heir, ends: true });
+        }
+        self.ends.extend(0..self.found.len() as u32);
+        // Nobody is found by it.
+        self.index.clear(1);
+        let told = self.heirs.iter().filter_map(|heir| heir.told);
+        let mut doubted = told.filter(|(pid, _)| self.seen.may_have(*pid));
+        let is_dead = |(heir, _): HeirId| self.found.iter().any(|dead| dead.id.0 == heir);
+        !self.threads.iter().any(|pid| self.seen.may_have(*pid))
+            && !doubted.by_ref().take(MOST_DOUBTED).any(is_dead)
+            && doubted.next().is_none()
+    }
+
+    /// The processes that died, by the ends of the last of their threads, with the heirs that their records tell.
+    fn find(&mut self, frame: &Frame) {
+        self.begin();
         let table = frame.table(Section::Exited);
         self.index.clear(table.len());
         let (pids, tids) = (table.signed_cells(Column::PID), table.signed_cells(Column::TID));
@@ -176,58 +233,68 @@ impl Deaths {
             (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
         let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
         let ended = table.cells(Column::ENDS_PROCESS);
+        let tells_parents = table.has(Column::PPID);
         let has_booked = Column::BOOKED_OF_DEAD.iter().any(|column| table.has(*column));
         let booked = Column::BOOKED_OF_DEAD.map(|column| table.cells(column));
         for record in 0..table.len() {
             let Some(pid) = pids.get(record) else { continue };
             let start = starts.get(record);
-            let place = self.place((pid, start.unwrap_or_default()), record as u32);
-            if has_booked {
-                self.booked.resize(self.found.len(), Booked::default());
-                add_booked(&mut self.booked[place], &booked.map(|cells| cells.get(record)));
-            }
-            let own = &mut self.found[place];
-            own.used.cpu_ns = own.used.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
-            own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, waited.get(record));
-            if tids.get(record) == Some(pid) {
-                own.record = record as u32;
-            }
+            let more = UsedByDead {
+                cpu_ns: used.get(record).unwrap_or_default(),
+                runqueue_wait_ns: waited.get(record),
+            };
             let is_end = match ended.get(record) {
                 Some(ends) => ends != 0,
                 // Where the source does not tell it, a process without a row has died.
                 None => self.rows.row(pid, start).is_none(),
             };
-            if is_end {
-                own.ppid = ppids.get(record).filter(|ppid| *ppid > 0 && *ppid != pid).unwrap_or_default();
-                if !std::mem::replace(&mut own.ends, true) {
-                    self.ends.push(place as u32);
+            let heir = match heirs.get(record) {
+                Some(heir) if is_end => self.heir_place((heir, heir_starts.get(record))),
+                _ => NO_HEIR,
+            };
+            let id = (pid, start.unwrap_or_default());
+            let (place, is_first_end) = match self.index.find(&self.found, id) {
+                Ok(place) => {
+                    let own = &mut self.found[place as usize];
+                    own.used.cpu_ns = own.used.cpu_ns.saturating_add(more.cpu_ns);
+                    own.used.runqueue_wait_ns = sum(own.used.runqueue_wait_ns, more.runqueue_wait_ns);
+                    if tids.get(record) == Some(pid) {
+                        own.record = record as u32;
+                    }
+                    if is_end {
+                        own.heir = heir;
+                    }
+                    (place, is_end && !std::mem::replace(&mut own.ends, true))
                 }
-                let heir = heirs.get(record).map(|heir| (heir, heir_starts.get(record)));
-                self.found[place].heir = self.heir_place(heir);
+                // It is new.
+                Err(slot) => {
+                    let place = self.found.len() as u32;
+                    self.index.slots[slot] = place + 1;
+                    let record = record as u32;
+                    self.found.push(Dead { id, used: more, ppid: 0, place, record, heir, ends: is_end });
+                    (place, is_end)
+                }
+            };
+            if is_first_end {
+                self.ends.push(place);
+            }
+            if is_end && tells_parents {
+                self.found[place as usize].ppid =
+                    ppids.get(record).filter(|ppid| *ppid > 0 && *ppid != pid).unwrap_or_default();
+            }
+            if has_booked {
+                self.booked.resize(self.found.len(), Booked::default());
+                add_booked(&mut self.booked[place as usize], &booked.map(|cells| cells.get(record)));
             }
         }
     }
 
-    /// The place in `found` of a process, which is added if it is new.
-    fn place(&mut self, id: Id, record: u32) -> usize {
-        let slot = match self.index.find(&self.found, id) {
-            Ok(place) => return place as usize,
-            Err(slot) => slot,
-        };
-        let used = UsedByDead::default();
-        let place = self.found.len() as u32;
-        self.index.slots[slot] = place + 1;
-        self.found.push(Dead { id, used, ppid: 0, place, record, heir: NO_HEIR, ends: false });
-        place as usize
-    }
-
     /// The place in `heirs` of one that is told. Those of one pid that come between others may have several.
-    fn heir_place(&mut self, told: Option<HeirId>) -> u32 {
-        let Some((pid, _)) = told else { return NO_HEIR };
-        let last = &mut self.last_heirs[pid as usize % LAST_HEIRS];
-        if self.heirs[*last as usize].told != told {
+    fn heir_place(&mut self, told: HeirId) -> u32 {
+        let last = &mut self.last_heirs[told.0 as usize % LAST_HEIRS];
+        if self.heirs[*last as usize].told != Some(told) {
             *last = self.heirs.len() as u32;
-            self.heirs.push(Heir { told, ..Heir::default() });
+            self.heirs.push(Heir { told: Some(told), ..Heir::default() });
         }
         *last
     }
@@ -268,6 +335,40 @@ impl Deaths {
             None => self.by_pid.get(&pid).map(|place| self.ends[*place as usize]),
         };
         Some(&self.found[place? as usize]).filter(|dead| dead.ends)
+    }
+}
+
+/// The lowest bits of pids.
+#[derive(Debug, Clone, Default)]
+struct Seen(Vec<u64>);
+
+impl Seen {
+    /// Of the bits. A power of two.
+    const WORDS: usize = 1 << 10;
+
+    fn clear(&mut self) {
+        self.0.clear();
+        self.0.resize(Seen::WORDS, 0);
+    }
+
+    fn place(pid: i64) -> (usize, u64) {
+        (pid as usize / 64 % Seen::WORDS, 1 << (pid as usize % 64))
+    }
+
+    /// Puts those of this one. Returns whether they were there.
+    #[inline]
+    fn put(&mut self, pid: i64) -> bool {
+        let (word, bit) = Seen::place(pid);
+        let word = &mut self.0[word];
+        let had = *word & bit != 0;
+        *word |= bit;
+        had
+    }
+
+    /// Whether it may have been put: it or another one of the same bits.
+    fn may_have(&self, pid: i64) -> bool {
+        let (word, bit) = Seen::place(pid);
+        self.0[word] & bit != 0
     }
 }
 
@@ -333,6 +434,50 @@ mod tests {
     use super::*;
 
     const DEAD: i64 = 100_000;
+
+    /// Where each has one record, the dead are the same as if each had been looked for.
+    #[test]
+    fn whole_processes_are_found_as_all_others_are() {
+        const BITS: i64 = 64 * Seen::WORDS as i64;
+        let one = |pid: i64| ((pid, pid.unsigned_abs()), (pid % 3 + 1, 1));
+        let tasks: Vec<_> = (BITS - 500..BITS + 100).map(one).collect();
+        // One with the lowest bits of another, one of the same pid, and an heir that has died, or has the bits of one that has.
+        for (more, is_whole) in [
+            (None, true),
+            (Some(one(2 * BITS)), false),
+            (Some(((BITS, 9), (1, 1))), false),
+            (Some(((2, 2), (1, 1))), false),
+            (Some(((5_000, 1), (3 * BITS + 7, 1))), true),
+        ] {
+            let tasks: Vec<_> = tasks.iter().copied().chain(more).collect();
+            let frame = frame_of(&tasks);
+            let (mut deaths, mut slowly) = (Deaths::default(), Deaths::default());
+            deaths.read(&frame, false);
+            slowly.read(&frame, true);
+            assert_eq!(deaths.index.slots.len() == 2, is_whole, "{more:?}");
+            let told = |own: &Deaths| {
+                let of = |dead: &Dead| (dead.id, dead.used.cpu_ns, own.heir(dead), own.heir_row(dead));
+                own.iter().map(of).collect::<Vec<_>>()
+            };
+            assert_eq!(told(&deaths), told(&slowly));
+            assert_eq!(deaths.inherited_ns, slowly.inherited_ns);
+        }
+    }
+
+    /// A thread that ends before its process is no process, and counts for the one that ends with it.
+    #[test]
+    fn threads_are_no_processes() {
+        for (thread, waited, processes) in [(100, None, 1), (7, Some(2), 1)] {
+            let mut frame = frame_of(&[((thread, 1), (1, 1)), ((7, 1), (1, 1))]);
+            let dead = frame.table_mut(Section::Exited);
+            dead.set(Column::ENDS_PROCESS, 0, Some(0));
+            waited.into_iter().for_each(|waited| dead.set(Column::WAITING_NS, 0, Some(waited)));
+            let mut deaths = Deaths::default();
+            deaths.read(&frame, false);
+            assert_eq!(deaths.iter().count(), processes);
+            assert!(deaths.iter().all(|dead| dead.id == (7, 1) && dead.used.runqueue_wait_ns == waited));
+        }
+    }
 
     /// One process lives, and has the time of these, each of which has used 1: of a dead task pid, start, and those of the heir.
     fn frame_of(tasks: &[(Id, Id)]) -> Frame {

@@ -6,13 +6,15 @@ use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_model::framing::CgroupIds;
 use rustc_hash::FxHashMap;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, Booked, SumOfDead, add_booked};
 use crate::deaths::{Dead, Deaths};
 
 /// Sums by the numbers of groups, and what is needed to give groups numbers. Its memory is reused.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Groups {
-    sums: Vec<Amounts>,
+    sums: Vec<SumOfDead>,
+    /// What accounts have booked to each of `sums`; empty where none has booked anything.
+    booked: Vec<Booked>,
     users: Numbered<Option<u64>>,
     places: Numbered<Place>,
 }
@@ -66,7 +68,7 @@ impl Groups {
         frame: &Frame,
         deaths: &Deaths,
         began_ns: Option<u64>,
-    ) -> impl Iterator<Item = (Option<u64>, &Amounts)> {
+    ) -> impl Iterator<Item = (Option<u64>, Amounts)> {
         let comms = frame.table(Section::Exited).cells(Column::COMM);
         // A number without a text is as none.
         let group = |dead: &Dead, groups: usize| match comms.get(dead.record as usize) {
@@ -85,7 +87,7 @@ impl Groups {
         frame: &Frame,
         (deaths, tells_cgroups): (&Deaths, bool),
         began_ns: Option<u64>,
-    ) -> impl Iterator<Item = (Place, &Amounts)> {
+    ) -> impl Iterator<Item = (Place, Amounts)> {
         let table = frame.table(Section::Exited);
         let (unified, of_cpu) = (table.cells(Column::CGROUP_ID), table.cells(Column::CGROUP_V1_CPU_ID));
         let mut places = std::mem::take(&mut self.places);
@@ -107,7 +109,7 @@ impl Groups {
         frame: &Frame,
         deaths: &Deaths,
         began_ns: Option<u64>,
-    ) -> impl Iterator<Item = (Option<u64>, &Amounts)> {
+    ) -> impl Iterator<Item = (Option<u64>, Amounts)> {
         let euids = frame.table(Section::Exited).cells(Column::EUID);
         let mut users = std::mem::take(&mut self.users);
         users.clear();
@@ -124,17 +126,23 @@ impl Groups {
         mut group: impl FnMut(&Dead, usize) -> usize,
     ) {
         self.sums.clear();
-        self.sums.push(Amounts::default());
+        self.sums.push(SumOfDead::default());
+        self.booked.clear();
         for dead in deaths.iter() {
             let group = group(dead, self.sums.len());
             if group >= self.sums.len() {
-                self.sums.resize(group + 1, Amounts::default());
+                self.sums.resize(group + 1, SumOfDead::default());
             }
-            self.sums[group].add_dead(&dead.used, deaths.booked(dead), dead.births(began_ns));
+            self.sums[group].add(&dead.used, dead.births(began_ns));
+            if let Some(booked) = deaths.booked(dead) {
+                self.booked.resize(self.sums.len(), Booked::default());
+                add_booked(&mut self.booked[group], booked);
+            }
         }
     }
 
-    fn sums(&self) -> impl Iterator<Item = (usize, &Amounts)> {
-        self.sums.iter().enumerate().filter(|(_, sum)| sum.deaths > 0)
+    fn sums(&self) -> impl Iterator<Item = (usize, Amounts)> {
+        let sums = self.sums.iter().enumerate().filter(|(_, sum)| sum.deaths > 0);
+        sums.map(|(group, sum)| (group, sum.amounts(self.booked.get(group))))
     }
 }

@@ -54,10 +54,10 @@ impl Values {
 
     /// Keeps one value where all rows have the same, or nothing where it is absent in all.
     pub(crate) fn merge_equal(&mut self) {
-        if let Some((&first, rest)) = self.each.split_first()
-            && rest.iter().all(|&value| value == first)
+        if let [first, rest @ ..] = &*self.each
+            && *rest == self.each[..rest.len()]
         {
-            self.constant = first;
+            self.constant = *first;
             self.each.clear();
         }
     }

@@ -123,6 +123,11 @@ impl Writer {
     }
 }
 
+/// Bytes in which the bits of eight numbers are, and eight more that are read with the last one.
+const NEAR: usize = 72;
+
+const _: () = assert!(7 + 7 * 63 < 8 * (NEAR - 8) && (NEAR - 8).is_power_of_two());
+
 /// Reads bits from a place on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
@@ -162,14 +167,37 @@ impl<'a> Reader<'a> {
         (amount ^ sign).wrapping_sub(sign)
     }
 
-    /// Likewise of eight bytes. It is a loop, as the compiler makes a call of each element that an array maps.
+    /// Likewise of eight bytes: `take` gets each with the place that belongs to it. They are handed over one by one, as a processor waits when
+    /// it reads two together that were just written.
     #[inline]
-    pub(super) fn differences_of_any(&mut self, codes: &[u8; 8]) -> [u64; 8] {
-        let mut differences = [0; 8];
-        for (difference, code) in differences.iter_mut().zip(codes) {
-            *difference = self.difference_of_any(*code);
+    pub(super) fn take_eight(
+        &mut self,
+        codes: &[u8; 8],
+        places: &mut [u64; 8],
+        mut take: impl FnMut(&mut u64, u64),
+    ) {
+        let near = self.bytes.get((self.at / 8) as usize..).and_then(|rest| rest.first_chunk::<NEAR>());
+        let Some(near) = near else {
+            for (code, place) in codes.iter().zip(places) {
+                take(place, self.difference_of_any(*code));
+            }
+            return;
+        };
+        let mut at = (self.at % 8) as u32;
+        for (code, place) in codes.iter().zip(places) {
+            let Shape { behind, mask, first, sign } = SHAPES[usize::from(*code)];
+            // The mask says to the compiler what is so.
+            let from = (at / 8) as usize & (NEAR - 9);
+            let shift = at % 8;
+            let eight: [u8; 8] = std::array::from_fn(|byte| near[from + byte]);
+            let mut bits = u64::from_le_bytes(eight) >> shift;
+            if behind > u64::BITS - 8 {
+                bits |= u64::from(near[from + 8]) << 1 << (63 - shift);
+            }
+            at += behind;
+            take(place, (((bits & mask) | first) ^ sign).wrapping_sub(sign));
         }
-        differences
+        self.at = self.at / 8 * 8 + u64::from(at);
     }
 
     /// The difference of this byte, which is neither [`EQUAL`] nor [`NOTHING`]. `None`: there is no such byte.
@@ -181,7 +209,7 @@ impl<'a> Reader<'a> {
 
 /// Whether a byte is one of a number.
 #[inline]
-pub(super) fn is_code(byte: u8) -> bool {
+pub(super) const fn is_code(byte: u8) -> bool {
     byte <= LAST
 }
 

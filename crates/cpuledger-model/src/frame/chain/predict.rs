@@ -41,6 +41,13 @@ impl Rows {
     fn find_runs(&mut self) {
         let (runs, mut end) = (&mut self.runs, 0);
         runs.clear();
+        // Mostly there is one.
+        if let [class, others @ ..] = &*self.classes
+            && *others == self.classes[..others.len()]
+        {
+            runs.push(Run { class: *class, end: self.classes.len() as u32 });
+            return;
+        }
         for same in self.classes.chunk_by(|one, other| one == other) {
             end += same.len() as u32;
             runs.push(Run { class: same[0], end });
@@ -66,6 +73,8 @@ impl Rows {
                     }
                 }
             }
+            // All are leaders.
+            Section::Exited if pids.constant == tids.constant && pids.each == tids.each => return,
             Section::Exited => {
                 for (row, class) in self.classes.iter_mut().enumerate() {
                     if *class == Class::New as u8 && !is_leader(row) {

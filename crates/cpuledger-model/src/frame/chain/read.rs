@@ -91,6 +91,10 @@ fn short() -> Error {
     Error::new("the link ends before its end")
 }
 
+fn no_values(section: Section, column: Column) -> Error {
+    Error::with(format_args!("section {} has no {}", section.id(), column.name()))
+}
+
 impl ChainReader {
     /// For a chain of which that much is wanted.
     pub fn new(wanted: &Wanted) -> ChainReader {
@@ -264,14 +268,8 @@ impl ChainReader {
             let memory = &self.memories[remembered(section).place()];
             let view = View { frame, section, memory, rows: &rows, texts: None };
             let coded = self.coded(self.places.columns[rule.column.index()], parts);
-            let are_values = view.read_column(rule, coded, &mut values).is_some();
-            let is_text = |value: &u64| *value == ABSENT || *value < self.names.len() as u64;
-            if !are_values || (rule.column.kind() == Kind::Text && !values.each.iter().all(is_text)) {
-                return Err(Error::with(format_args!(
-                    "section {} has no {}",
-                    section.id(),
-                    rule.column.name()
-                )));
+            if view.read_column(rule, coded, &mut values).is_none() {
+                return Err(no_values(section, rule.column));
             }
             *frame.table_mut(section).values_mut(rule.column) = values;
         }
@@ -344,12 +342,23 @@ impl ChainReader {
                     frame.table_mut(section).values_mut(column).clear();
                 } else if column.kind() == Kind::Text {
                     let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(column).each);
-                    for value in each.iter_mut().filter(|value| **value != ABSENT) {
-                        let own = &mut self.numbers[*value as usize];
-                        if *own == NONE {
-                            *own = frame.names.push(self.names.get(*value).ok_or_else(short)?);
+                    // Rows that follow each other often have the same text.
+                    let (mut last, mut number) = (ABSENT, ABSENT);
+                    for value in &mut each {
+                        if *value != last {
+                            last = *value;
+                            number = if last == ABSENT {
+                                ABSENT
+                            } else {
+                                let own = self.numbers.get_mut(last as usize);
+                                let own = own.ok_or_else(|| no_values(section, column))?;
+                                if *own == NONE {
+                                    *own = frame.names.push(self.names.get(last).ok_or_else(short)?);
+                                }
+                                u64::from(*own)
+                            };
                         }
-                        *value = u64::from(*own);
+                        *value = number;
                     }
                     frame.table_mut(section).values_mut(column).each = each;
                 }

@@ -8,7 +8,7 @@ use crate::frame::table::{ABSENT, Values, raw_of_signed};
 use super::bits;
 use super::memory::NONE;
 use super::predict::{Operand, Run, View, at};
-use super::rules::{Rule, Term};
+use super::rules::{Part, Rule, Term};
 
 /// Where a column is told: a code for each row, and the bits behind them.
 pub(super) struct CodedColumn<'a> {
@@ -41,7 +41,7 @@ impl View<'_> {
         }
         let zero = if told.is_some() { base } else { ABSENT };
         let each = &mut values.each;
-        each.resize(self.rows.memory.len(), 0);
+        each.resize(self.rows.memory.len(), zero);
         let mut begin = 0;
         // Rows with the same prediction are read at once, whatever their classes.
         let alike = |run: &Run| rule.alike[usize::from(run.class)];
@@ -52,20 +52,19 @@ impl View<'_> {
             let terms = &rule.sums[usize::from(run.class)];
             let last = rows.start.checked_sub(1).map_or(ABSENT, |before| each[before]);
             let own = &mut each[rows.clone()];
-            let goes_on = self.predict(rule.column, terms, rows.clone(), zero, own);
+            // What follows the row before, and nothing else, needs no prediction of its own.
+            if let ([Term { part: Part::Before(column), .. }], Some(told)) = (&**terms, &mut told)
+                && *column == rule.column
+            {
+                go_on::<false>(last, &told.codes[rows], &mut told.bits, base, own)?;
+                continue;
+            }
+            let goes_on = self.predict(rule.column, terms, rows.clone(), own);
             match (&mut told, goes_on) {
                 (None, false) => {}
                 (None, true) => follow(last, own),
                 (Some(told), false) => add(&told.codes[rows], &mut told.bits, base, own)?,
-                (Some(told), true) => {
-                    let (codes, bits) = (&told.codes[rows.clone()], told.bits);
-                    if follow_and_add_at_once(last, codes, &mut told.bits, base, own) {
-                        continue;
-                    }
-                    told.bits = bits;
-                    self.predict(rule.column, terms, rows, zero, own);
-                    follow_and_add(last, codes, &mut told.bits, base, own)?;
-                }
+                (Some(told), true) => go_on::<true>(last, &told.codes[rows], &mut told.bits, base, own)?,
             }
         }
         Some(())
@@ -88,12 +87,10 @@ impl View<'_> {
         rule.column.kind() != Kind::Text && !runs.is_empty() && runs.iter().all(is_base)
     }
 
-    /// Puts the predictions of these rows in their places. Returns whether the value of the row before is to be added to each.
-    fn predict(&self, of: Column, terms: &[Term], rows: Range<usize>, zero: u64, into: &mut [u64]) -> bool {
-        let Some((first, others)) = terms.split_first() else {
-            into.fill(zero);
-            return false;
-        };
+    /// Puts the predictions of these rows in their places, where those without terms are already. Returns whether the value of the row before is to
+    /// be added to each.
+    fn predict(&self, of: Column, terms: &[Term], rows: Range<usize>, into: &mut [u64]) -> bool {
+        let Some((first, others)) = terms.split_first() else { return false };
         let operand = self.operand(first.part, of);
         let goes_on = matches!(operand, Operand::Last);
         debug_assert!(!first.is_minus, "a prediction begins with what is added");
@@ -106,8 +103,8 @@ impl View<'_> {
             return goes_on;
         }
         let known = |value: u64| if value == ABSENT { 0 } else { value };
-        let has_absent = has_absent(into);
-        if has_absent {
+        let begins_absent = !goes_on && has_absent(into);
+        if begins_absent {
             into.iter_mut().for_each(|place| *place = known(*place));
         }
         for Term { is_minus, part } in others {
@@ -115,13 +112,24 @@ impl View<'_> {
             if matches!(operand, Operand::Constant(0 | ABSENT)) {
                 continue;
             }
-            if *is_minus {
-                self.each(operand, &rows, into, |place, value| *place = place.wrapping_sub(known(value)));
-            } else {
-                self.each(operand, &rows, into, |place, value| *place = place.wrapping_add(known(value)));
+            // A look at all values costs less than one at each while they are added.
+            let are_known = matches!(operand, Operand::Rows(each) if !has_absent(&each[rows.clone()]));
+            match (*is_minus, are_known) {
+                (false, true) => {
+                    self.each(operand, &rows, into, |place, value| *place = place.wrapping_add(value))
+                }
+                (true, true) => {
+                    self.each(operand, &rows, into, |place, value| *place = place.wrapping_sub(value))
+                }
+                (false, false) => {
+                    self.each(operand, &rows, into, |place, value| *place = place.wrapping_add(known(value)));
+                }
+                (true, false) => {
+                    self.each(operand, &rows, into, |place, value| *place = place.wrapping_sub(known(value)));
+                }
             }
         }
-        if has_absent {
+        if begins_absent {
             self.each(operand, &rows, into, |place, value| {
                 if value == ABSENT {
                     *place = ABSENT;
@@ -139,7 +147,7 @@ impl View<'_> {
         into: &mut [u64],
         take: impl Fn(&mut u64, u64),
     ) {
-        let both = into.iter_mut();
+        let mut both = into.iter_mut();
         match operand {
             Operand::Constant(value) => both.for_each(|place| take(place, value)),
             Operand::Rows(each) => {
@@ -147,8 +155,8 @@ impl View<'_> {
             }
             Operand::Before(each) => {
                 let before = rows.start.checked_sub(1).map_or(ABSENT, |before| each[before]);
-                let values = std::iter::once(&before).chain(&each[rows.start..]);
-                both.zip(values).for_each(|(place, value)| take(place, *value));
+                both.next().into_iter().for_each(|place| take(place, before));
+                both.zip(&each[rows.start..]).for_each(|(place, value)| take(place, *value));
             }
             Operand::Memory(each) => {
                 let places = &self.rows.memory[rows.clone()];
@@ -182,14 +190,106 @@ fn value(code: u8, predicted: u64, bits: &mut bits::Reader<'_>, base: u64, is_wr
 
 /// Adds what is told to what is predicted.
 fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -> Option<()> {
-    if are_numbers(codes) && !has_absent(each) {
-        return add_numbers(codes, bits, each).then_some(());
-    }
+    // A copy stays in registers.
+    let mut own = *bits;
     let mut is_wrong = false;
-    for (code, place) in codes.iter().zip(each) {
-        *place = value(*code, *place, bits, base, &mut is_wrong);
+    let (eights, rest) = codes.as_chunks::<8>();
+    let (places, last) = each.split_at_mut(eights.len() * 8);
+    for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
+        let word = u64::from_ne_bytes(*eight);
+        if word == 0 {
+            continue;
+        }
+        if are_numbers(word) {
+            let (mut ahead, mut all) = (own, 0);
+            ahead.take_eight(eight, places, |place, more| {
+                all |= *place ^ base;
+                *place = place.wrapping_add(more);
+                all |= *place ^ base;
+            });
+            if are_values(all) {
+                own = ahead;
+                continue;
+            }
+            // As it was.
+            let mut again = own;
+            again.take_eight(eight, places, |place, more| *place = place.wrapping_sub(more));
+        }
+        for (code, place) in eight.iter().zip(places) {
+            *place = value(*code, *place, &mut own, base, &mut is_wrong);
+        }
     }
+    for (code, place) in rest.iter().zip(last) {
+        *place = value(*code, *place, &mut own, base, &mut is_wrong);
+    }
+    *bits = own;
     (!is_wrong).then_some(())
+}
+
+/// Adds what is told to the value of the row before and, if there `IS_MORE`, to what is in its place.
+fn go_on<const IS_MORE: bool>(
+    mut last: u64,
+    codes: &[u8],
+    bits: &mut bits::Reader<'_>,
+    base: u64,
+    each: &mut [u64],
+) -> Option<()> {
+    let mut own = *bits;
+    let mut is_wrong = false;
+    let mut one = |last: &mut u64, bits: &mut bits::Reader<'_>, code: u8, place: &mut u64| {
+        let predicted = if IS_MORE { onward(*last, *place) } else { *last };
+        *last = value(code, predicted, bits, base, &mut is_wrong);
+        *place = *last;
+    };
+    let (eights, rest) = codes.as_chunks::<8>();
+    let (places, behind) = each.split_at_mut(eights.len() * 8);
+    for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
+        let word = u64::from_ne_bytes(*eight);
+        if !IS_MORE && word == 0 {
+            *places = [last; 8];
+            continue;
+        }
+        if last != ABSENT && are_numbers(word) {
+            let (mut ahead, mut sum, mut all) = (own, last, 0);
+            let mut take = |place: &mut u64, more: u64| {
+                if IS_MORE {
+                    sum = sum.wrapping_add(*place);
+                    all |= sum ^ base;
+                }
+                sum = sum.wrapping_add(more);
+                all |= sum ^ base;
+                *place = sum;
+            };
+            match word {
+                0 => places.iter_mut().for_each(|place| take(place, 0)),
+                _ => ahead.take_eight(eight, places, take),
+            }
+            if are_values(all) {
+                (own, last) = (ahead, sum);
+                continue;
+            }
+            // As it was.
+            let (mut again, mut before) = (own, last);
+            again.take_eight(eight, places, |place, more| {
+                let sum = *place;
+                *place = sum.wrapping_sub(before).wrapping_sub(more);
+                before = sum;
+            });
+        }
+        for (code, place) in eight.iter().zip(places) {
+            one(&mut last, &mut own, *code, place);
+        }
+    }
+    rest.iter().zip(behind).for_each(|(code, place)| one(&mut last, &mut own, *code, place));
+    *bits = own;
+    (!is_wrong).then_some(())
+}
+
+/// Whether none of these can be [`ABSENT`], by all of their bits together, without the sign where there is one. Few values are as large as those
+/// of which it does not know it.
+#[inline]
+fn are_values(all: u64) -> bool {
+    all >> 62 == 0
 }
 
 /// Whether each row is as predicted. It looks at all of them, as that takes less time than to stop at the first that is not.
@@ -199,30 +299,21 @@ fn are_equal(codes: &[u8]) -> bool {
 
 /// Likewise, whether a row has nothing.
 fn has_absent(each: &[u64]) -> bool {
-    each.iter().fold(false, |any, value| any | (*value == ABSENT))
+    let all = each.iter().fold(0, |all, value| all | *value);
+    !are_values(all) && each.iter().fold(false, |any, value| any | (*value == ABSENT))
 }
 
-/// Whether each code is as predicted, or of a number.
-fn are_numbers(codes: &[u8]) -> bool {
-    codes.iter().fold(true, |all, code| all & (*code != bits::NOTHING) & bits::is_code(*code))
-}
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
-/// Likewise, where each code is of a number and each prediction is one. Returns whether all sums are values.
-fn add_numbers(codes: &[u8], bits: &mut bits::Reader<'_>, each: &mut [u64]) -> bool {
-    // A copy stays in registers.
-    let mut own = *bits;
-    let (eights, rest) = codes.as_chunks::<8>();
-    let (places, last) = each.split_at_mut(eights.len() * 8);
-    for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
-        if u64::from_ne_bytes(*eight) != 0 {
-            let differences = own.differences_of_any(eight);
-            places.iter_mut().zip(differences).for_each(|(place, more)| *place = place.wrapping_add(more));
-        }
-    }
-    let both = rest.iter().zip(last);
-    both.for_each(|(code, place)| *place = place.wrapping_add(own.difference_of_any(*code)));
-    *bits = own;
-    !has_absent(each)
+/// Whether each of eight codes is as predicted, or of a number.
+#[inline]
+fn are_numbers(word: u64) -> bool {
+    const _: () = assert!(bits::NOTHING == 1 && bits::is_code(130) && !bits::is_code(131));
+    // A byte that is 1, and one that is more than 130.
+    let other = word ^ ONES;
+    let nothing = other.wrapping_sub(ONES) & !other;
+    let wrong = word & ((word & (0x7f * ONES)) + 0x7d * ONES);
+    (nothing | wrong) & (0x80 * ONES) == 0
 }
 
 /// The row before, and what is there.
@@ -235,69 +326,6 @@ fn follow(mut last: u64, each: &mut [u64]) {
         last = onward(last, *place);
         *place = last;
     }
-}
-
-fn follow_and_add(
-    mut last: u64,
-    codes: &[u8],
-    bits: &mut bits::Reader<'_>,
-    base: u64,
-    each: &mut [u64],
-) -> Option<()> {
-    let mut is_wrong = false;
-    for (code, place) in codes.iter().zip(each) {
-        last = value(*code, onward(last, *place), bits, base, &mut is_wrong);
-        *place = last;
-    }
-    (!is_wrong).then_some(())
-}
-
-/// Likewise, with numbers that follow each other added at once. Returns whether that is possible; if not, `each` and `bits` are to be made
-/// anew, and read with a look at each row.
-fn follow_and_add_at_once(
-    mut last: u64,
-    codes: &[u8],
-    bits: &mut bits::Reader<'_>,
-    base: u64,
-    mut each: &mut [u64],
-) -> bool {
-    if !codes.iter().fold(true, |all, code| all & bits::is_code(*code)) {
-        return false;
-    }
-    let has_nothing = !are_numbers(codes);
-    let (mut rest, mut is_wrong) = (codes, false);
-    while let Some((_, others)) = rest.split_first() {
-        // Up to the next row that has nothing.
-        let next = has_nothing.then(|| others.iter().position(|code| *code == bits::NOTHING)).flatten();
-        let (codes, behind) = rest.split_at(next.map_or(rest.len(), |next| next + 1));
-        rest = behind;
-        let (mut own, behind) = each.split_at_mut(codes.len());
-        each = behind;
-        let mut codes = codes.iter();
-        for code in codes.by_ref() {
-            let Some(place) = own.split_off_first_mut() else { break };
-            last = value(*code, onward(last, *place), bits, base, &mut is_wrong);
-            *place = last;
-            if last != ABSENT {
-                break;
-            }
-        }
-        let (eights, rest) = codes.as_slice().as_chunks::<8>();
-        let mut go_on = |place: &mut u64, difference: u64| {
-            let predicted = last.wrapping_add(*place);
-            last = predicted.wrapping_add(difference);
-            is_wrong |= (predicted == ABSENT) | (last == ABSENT);
-            *place = last;
-        };
-        let (places, behind) = own.split_at_mut(eights.len() * 8);
-        for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
-            let is_equal = u64::from_ne_bytes(*eight) == 0;
-            let differences = if is_equal { [0; 8] } else { bits.differences_of_any(eight) };
-            places.iter_mut().zip(differences).for_each(|(place, difference)| go_on(place, difference));
-        }
-        rest.iter().zip(behind).for_each(|(code, place)| go_on(place, bits.difference_of_any(*code)));
-    }
-    !is_wrong
 }
 
 const _: () = assert!(bits::EQUAL == 0, "codes that are as predicted are zeros");
@@ -354,12 +382,13 @@ mod tests {
             let told = add(&codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
             prop_assert_eq!(told.map(|()| each), one_by_one(false));
             let mut each = predictions.to_vec();
-            let told = follow_and_add(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
+            let told = go_on::<true>(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
             prop_assert_eq!(told.map(|()| each), one_by_one(true));
-            let mut each = predictions.to_vec();
-            if follow_and_add_at_once(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each) {
-                prop_assert_eq!(Some(each), one_by_one(true));
-            }
+            let mut each = vec![0; codes.len()];
+            let anew = go_on::<true>(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
+            let mut pure = vec![1; codes.len()];
+            let told = go_on::<false>(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut pure);
+            prop_assert_eq!(told.map(|()| pure), anew.map(|()| each));
         }
     }
 }
