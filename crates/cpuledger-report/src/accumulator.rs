@@ -4,7 +4,7 @@ use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing::{self, CgroupIds};
 use rustc_hash::FxHashMap;
 
-use crate::amounts::{Amounts, Counted, Off, SumOfDead};
+use crate::amounts::{Amounts, Booked, Counted, Off, SumOfDead};
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths};
 use crate::dimension::{Dimension, Name};
@@ -401,7 +401,8 @@ impl Accumulator {
                 }
             });
             let comm = self.names.of_row(frame, Section::Exited, record);
-            let (euid, amounts) = (table.get(Column::EUID, record), amounts_of(deaths, dead, began_ns));
+            let (euid, (sum, booked)) = (table.get(Column::EUID, record), of_dead(deaths, dead, began_ns));
+            let amounts = sum.amounts(booked);
             self.put(&Subject { id: dead.id, comm, euid, of_cgroup, amounts }, bucket);
         }
     }
@@ -429,7 +430,7 @@ impl Accumulator {
                 Dimension::Process | Dimension::Ancestor => {
                     for dead in deaths.iter() {
                         let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
-                        table.add(Key::Process(dead.id, comm), &amounts_of(deaths, dead, began_ns), bucket);
+                        table.add_dead(Key::Process(dead.id, comm), of_dead(deaths, dead, began_ns), bucket);
                     }
                 }
                 of_cgroup => {
@@ -456,7 +457,7 @@ impl Accumulator {
             let parent = deaths.parent(place).map(|parent| (parent.id.0, Some(parent.id.1)));
             let heir = parent.or_else(|| deaths.heir(dead));
             let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
-            lineage.end(dead.id, comm, heir, &amounts_of(deaths, dead, began_ns));
+            lineage.end((dead.id, comm), heir, of_dead(deaths, dead, began_ns));
         }
     }
 
@@ -555,7 +556,7 @@ impl Accumulator {
                     let lines =
                         table.lines.iter().map(|(key, line)| (named(name_of(&self.names, *key)), line));
                     report.take(lines, top);
-                    report.add_rest(&table.rest.amounts, table.rest_keys);
+                    report.add_rest(&table.rest.tally.amounts(), table.rest_keys);
                 }
             }
         }
@@ -570,10 +571,11 @@ impl Accumulator {
     }
 }
 
-fn amounts_of(deaths: &Deaths, dead: &Dead, began_ns: Option<u64>) -> Amounts {
+/// What one of the dead has used, and what accounts have booked to it.
+fn of_dead<'a>(deaths: &'a Deaths, dead: &Dead, began_ns: Option<u64>) -> (SumOfDead, Option<&'a Booked>) {
     let mut sum = SumOfDead::default();
     sum.add(&dead.used, dead.births(began_ns));
-    sum.amounts(deaths.booked(dead))
+    (sum, deaths.booked(dead))
 }
 
 /// What a row did off the CPU.

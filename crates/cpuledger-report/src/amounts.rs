@@ -32,6 +32,17 @@ impl SumOfDead {
         self.deaths += 1;
     }
 
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.used.cpu_ns
+    }
+
+    fn merge(&mut self, more: &SumOfDead) {
+        self.used.cpu_ns = self.used.cpu_ns.saturating_add(more.used.cpu_ns);
+        self.used.runqueue_wait_ns = sum(self.used.runqueue_wait_ns, more.used.runqueue_wait_ns);
+        self.births += more.births;
+        self.deaths += more.deaths;
+    }
+
     /// With what accounts have booked to them.
     pub(crate) fn amounts(&self, booked: Option<&Booked>) -> Amounts {
         Amounts {
@@ -43,6 +54,43 @@ impl SumOfDead {
             deaths: self.deaths,
             ..Amounts::default()
         }
+    }
+}
+
+/// What is added up for one name: [`Amounts`], in a tenth of the room as long as all of it is of the dead. In a storm of processes most names are such.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    dead: SumOfDead,
+    /// All but that.
+    rest: Option<Box<Amounts>>,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, more: &Amounts) {
+        self.rest.get_or_insert_default().add(more);
+    }
+
+    /// Adds what some of the dead have, with what accounts have booked to them.
+    pub(crate) fn add_dead(&mut self, more: &SumOfDead, booked: Option<&Booked>) {
+        self.dead.merge(more);
+        if let Some(booked) = booked {
+            add_booked(&mut self.rest.get_or_insert_default().booked, booked);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, more: &Tally) {
+        self.dead.merge(&more.dead);
+        more.rest.iter().for_each(|rest| self.add(rest));
+    }
+
+    pub(crate) fn self_ns(&self) -> u64 {
+        self.dead.used.cpu_ns.saturating_add(self.rest.as_ref().map_or(0, |rest| rest.self_ns))
+    }
+
+    pub(crate) fn amounts(&self) -> Amounts {
+        let mut amounts = self.dead.amounts(None);
+        self.rest.iter().for_each(|rest| amounts.add(rest));
+        amounts
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, Tally};
 use crate::names::Comm;
 
 /// Names above one another; what is deeper counts for the last of them.
@@ -12,7 +12,7 @@ pub(crate) const MOST_DEPTH: usize = 48;
 /// Processes of one name below the same ancestors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Branch {
-    pub(crate) amounts: Amounts,
+    pub(crate) tally: Tally,
     pub(crate) below: BTreeMap<Comm, Branch>,
     /// How many names are below, in all. Only [`Branch::merge`] counts.
     names: usize,
@@ -22,24 +22,24 @@ pub(crate) struct Branch {
 
 impl Branch {
     /// These amounts of a name, and what another branch has below that.
-    pub(crate) fn of(amounts: Amounts, other: Branch) -> Branch {
-        Branch { amounts, ..other }
+    pub(crate) fn of(tally: Tally, other: Branch) -> Branch {
+        Branch { tally, ..other }
     }
 
     /// A branch that has this one below a name.
     pub(crate) fn below(self, comm: Comm) -> Branch {
         let (names, height) = (self.names + 1, self.height + 1);
-        Branch { amounts: Amounts::default(), below: [(comm, self)].into(), names, height }
+        Branch { tally: Tally::default(), below: [(comm, self)].into(), names, height }
     }
 
     /// Adds all that another has. Returns how many names came to be. A name that is new takes along all that is below it, unless that
     /// becomes too deep: no branch is visited name by name each time that a process above it dies.
     pub(crate) fn merge(&mut self, other: Branch, depth: usize) -> usize {
-        self.amounts.add(&other.amounts);
+        self.tally.merge(&other.tally);
         let mut new = 0;
         for (comm, branch) in other.below {
             if depth >= MOST_DEPTH {
-                self.amounts.add(&branch.total());
+                self.tally.add(&branch.total());
                 continue;
             }
             let (height, of_name) = match self.below.entry(comm) {
@@ -74,7 +74,7 @@ impl Branch {
 
     /// The sum of it all.
     pub(crate) fn total(&self) -> Amounts {
-        let mut total = self.amounts;
+        let mut total = self.tally.amounts();
         self.below.values().for_each(|branch| total.add(&branch.total()));
         total
     }

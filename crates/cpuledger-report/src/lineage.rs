@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, Booked, SumOfDead, Tally};
 use crate::branch::{Branch, MOST_DEPTH};
-use crate::deaths::Id;
+use crate::deaths::{HeirId, Id};
 use crate::names::{Comm, Names, Renumbered};
 
 /// Names of the dead that are told apart. Beyond that the time of a dead process counts for its heir.
@@ -18,7 +18,7 @@ struct Process {
     start: Option<u64>,
     comm: Comm,
     parent: Option<i64>,
-    amounts: Amounts,
+    tally: Tally,
     dead: Branch,
 }
 
@@ -38,7 +38,7 @@ impl Lineage {
             process.comm = comm;
         }
         process.parent = parent.or(process.parent);
-        process.amounts.add(amounts);
+        process.tally.add(amounts);
     }
 
     /// A process without a row lives, and from it one with a row descends.
@@ -51,9 +51,14 @@ impl Lineage {
     }
 
     /// A process has died and belongs to what it leaves its time to.
-    pub(crate) fn end(&mut self, id: Id, comm: Comm, heir: Option<(i64, Option<u64>)>, amounts: &Amounts) {
+    pub(crate) fn end(
+        &mut self,
+        (id, comm): (Id, Comm),
+        heir: Option<HeirId>,
+        (sum, booked): (SumOfDead, Option<&Booked>),
+    ) {
         let process = self.process(id.0, Some(id.1));
-        process.amounts.add(amounts);
+        process.tally.add_dead(&sum, booked);
         if comm != Comm::UNKNOWN {
             process.comm = comm;
         }
@@ -79,7 +84,7 @@ impl Lineage {
             start,
             comm: Comm::UNKNOWN,
             parent: None,
-            amounts: Amounts::default(),
+            tally: Tally::default(),
             dead: Branch::default(),
         });
         process.start = process.start.or(start);
@@ -89,7 +94,7 @@ impl Lineage {
     /// Makes a process a part of its heir, or of what has no ancestors.
     fn fold(&mut self, pid: i64, heir: Option<i64>) {
         let Some(process) = self.processes.remove(&pid) else { return };
-        let branch = Branch::of(process.amounts, process.dead);
+        let branch = Branch::of(process.tally, process.dead);
         // They go on as those of the heir, which may have them already.
         self.names -= branch.names();
         // The pid 0 stands for what is above all.
@@ -97,7 +102,7 @@ impl Lineage {
         let is_full = self.names >= MOST_NAMES;
         let into = self.process(heir, None);
         if is_full {
-            into.amounts.add(&branch.total());
+            into.tally.add(&branch.total());
             return;
         }
         self.names += into.dead.merge(branch.below(process.comm), 0);
@@ -106,7 +111,7 @@ impl Lineage {
     /// Who descends from whom is kept, and what was used is not.
     pub(crate) fn forget_amounts(&mut self) {
         for process in self.processes.values_mut() {
-            process.amounts = Amounts::default();
+            process.tally = Tally::default();
             process.dead = Branch::default();
         }
         self.names = 0;
@@ -121,7 +126,7 @@ impl Lineage {
                 own.comm = comm;
             }
             own.parent = process.parent.or(own.parent);
-            own.amounts.add(&process.amounts);
+            own.tally.merge(&process.tally);
             let new = own.dead.merge(process.dead.renamed(&|comm| comms.of(comm)), 0);
             self.names += new;
         }
@@ -135,7 +140,7 @@ impl Lineage {
             for comm in self.path(*pid, names) {
                 into = into.below.entry(comm).or_default();
             }
-            into.amounts.add(&process.amounts);
+            into.tally.merge(&process.tally);
             into.merge(process.dead.clone(), MOST_DEPTH / 2);
         }
         tree
@@ -169,7 +174,16 @@ impl Lineage {
 
 #[cfg(test)]
 mod tests {
+    use crate::amounts::UsedByDead;
+
     use super::*;
+
+    /// A process that has died, and used 1 ns.
+    fn one_ns() -> SumOfDead {
+        let mut sum = SumOfDead::default();
+        sum.add(&UsedByDead { cpu_ns: 1, runqueue_wait_ns: None }, 0);
+        sum
+    }
 
     /// A shell of a build runs a compiler, and both end: again and again, under the same make.
     #[test]
@@ -182,32 +196,31 @@ mod tests {
         for turn in 0..MOST_NAMES as u64 {
             let start = 2 * turn + 1;
             lineage.add((2, start), shell, Some(1), &amounts);
-            lineage.end((3, start + 1), compiler, Some((2, Some(start))), &amounts);
-            lineage.end((2, start), shell, Some((1, Some(0))), &Amounts::default());
+            lineage.end(((3, start + 1), compiler), Some((2, Some(start))), (one_ns(), None));
+            lineage.end(((2, start), shell), Some((1, Some(0))), (SumOfDead::default(), None));
         }
         assert_eq!(lineage.names, 2);
         let tree = lineage.tree(&mut names);
         let shells = &tree.below[&make].below[&shell];
-        assert_eq!(shells.amounts.self_ns, MOST_NAMES as u64);
-        assert_eq!(shells.below[&compiler].amounts.self_ns, MOST_NAMES as u64);
-        assert_eq!(tree.below[&make].amounts.self_ns, 0);
+        assert_eq!(shells.tally.self_ns(), MOST_NAMES as u64);
+        assert_eq!(shells.below[&compiler].tally.self_ns(), MOST_NAMES as u64);
+        assert_eq!(tree.below[&make].tally.self_ns(), 0);
     }
 
     /// A process with thousands of names below it dies, then the one above it, and so on: the names were visited at each death.
     #[test]
     fn names_go_over_to_an_heir_as_a_whole() {
         let mut names = Names::default();
-        let one = Amounts { self_ns: 1, ..Amounts::default() };
         let mut lineage = Lineage::default();
         const CHAIN: i64 = 10_000;
         const WIDE: u64 = 20_000;
         for number in 0..WIDE {
             let comm = names.intern(format!("n{number}").as_bytes());
-            lineage.end((CHAIN + 1, number), comm, Some((CHAIN, Some(0))), &one);
+            lineage.end(((CHAIN + 1, number), comm), Some((CHAIN, Some(0))), (one_ns(), None));
         }
         let own = names.intern(b"chain");
         for pid in (1..=CHAIN).rev() {
-            lineage.end((pid, 0), own, Some((pid - 1, None)), &one);
+            lineage.end(((pid, 0), own), Some((pid - 1, None)), (one_ns(), None));
         }
         let root = &lineage.processes[&0];
         assert_eq!(root.dead.total().self_ns, CHAIN.unsigned_abs() + WIDE);

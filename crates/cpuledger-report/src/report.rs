@@ -59,7 +59,7 @@ impl Report {
         }
         let mut rows: Vec<Row> = by_name
             .into_iter()
-            .map(|(name, line)| Row { name, depth: 0, amounts: line.amounts, points: line.points })
+            .map(|(name, line)| Row { name, depth: 0, amounts: line.tally.amounts(), points: line.points })
             .collect();
         // Those of the same time stay in the order of their names.
         rows.sort_by_key(|row| Reverse((row.amounts.self_ns, row.amounts.inherited_ns, row.amounts.deaths)));
@@ -144,12 +144,12 @@ fn count(branch: &Branch) -> u64 {
 pub(crate) fn flatten(report: &mut Report, tree: &Branch, names: &Names, top: usize) {
     let mut chosen: BTreeMap<Vec<Comm>, (u64, Amounts, Amounts)> = BTreeMap::new();
     let mut heap: BinaryHeap<Candidate<'_>> = candidates(tree, &[]).collect();
-    report.other.add(&tree.amounts);
+    report.other.add(&tree.tally.amounts());
     while chosen.len() < top
         && let Some(candidate) = heap.pop()
     {
         heap.extend(candidates(candidate.branch, &candidate.path));
-        let own = candidate.branch.amounts;
+        let own = candidate.branch.tally.amounts();
         chosen.insert(candidate.path, (candidate.total_ns, own, candidate.total));
     }
     for candidate in &heap {

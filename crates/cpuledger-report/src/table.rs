@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, Booked, SumOfDead, Tally};
 
 /// Keys that are told apart. Where there are more, those with the least time are put together.
 const MOST_KEYS: usize = 65_536;
@@ -16,16 +16,20 @@ pub(crate) type Point = (u32, u64);
 /// What was added up for one key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line {
-    pub(crate) amounts: Amounts,
+    pub(crate) tally: Tally,
     /// In order of the buckets.
     pub(crate) points: Vec<Point>,
 }
 
 impl Line {
     pub(crate) fn add(&mut self, amounts: &Amounts, bucket: Option<u32>) {
-        self.amounts.add(amounts);
-        if let Some(bucket) = bucket.filter(|_| amounts.self_ns > 0) {
-            self.add_point((bucket, amounts.self_ns));
+        self.tally.add(amounts);
+        self.add_time(amounts.self_ns, bucket);
+    }
+
+    fn add_time(&mut self, ns: u64, bucket: Option<u32>) {
+        if let Some(bucket) = bucket.filter(|_| ns > 0) {
+            self.add_point((bucket, ns));
         }
     }
 
@@ -37,7 +41,7 @@ impl Line {
     }
 
     pub(crate) fn merge(&mut self, more: &Line) {
-        self.amounts.add(&more.amounts);
+        self.tally.merge(&more.tally);
         more.points.iter().for_each(|point| self.add_point(*point));
     }
 }
@@ -73,6 +77,19 @@ impl<K: Copy + Ord + Hash> Table<K> {
         self.bound();
     }
 
+    /// Adds what some of the dead have, with what accounts have booked to them.
+    pub(crate) fn add_dead(
+        &mut self,
+        key: K,
+        (sum, booked): (SumOfDead, Option<&Booked>),
+        bucket: Option<u32>,
+    ) {
+        let line = self.line(key);
+        line.tally.add_dead(&sum, booked);
+        line.add_time(sum.cpu_ns(), bucket);
+        self.bound();
+    }
+
     fn line(&mut self, key: K) -> &mut Line {
         if self.lines.get(self.last).is_none_or(|(last, _)| *last != key) {
             self.last = *self.places.entry(key).or_insert_with(|| {
@@ -97,7 +114,7 @@ impl<K: Copy + Ord + Hash> Table<K> {
         if self.lines.len() <= MOST_KEYS {
             return;
         }
-        let rank = |(key, line): &(K, Line)| (Reverse(line.amounts.self_ns), *key);
+        let rank = |(key, line): &(K, Line)| (Reverse(line.tally.self_ns()), *key);
         let mut ranks: Vec<(Reverse<u64>, K)> = self.lines.iter().map(rank).collect();
         let first_to_go = *ranks.select_nth_unstable(MOST_KEYS / 2).1;
         let before = self.lines.len();
