@@ -27,10 +27,13 @@ pub struct CpuShare {
 }
 
 impl CpuShare {
-    /// Of a CPU that has done this.
-    fn of(cpu: u32, did: &CpuStates) -> CpuShare {
-        let parts =
-            [did.user + did.nice, did.system, did.irq + did.softirq + did.steal, did.idle + did.waiting];
+    /// Of a CPU between two instants. The parts are put together first: what waits for I/O may fall, as the kernel moves it to idle time.
+    fn of(cpu: u32, before: &CpuStates, now: &CpuStates) -> CpuShare {
+        let parts = |of: &CpuStates| {
+            [of.user + of.nice, of.system, of.irq + of.softirq + of.steal, of.idle + of.waiting]
+        };
+        let (before, now) = (parts(before), parts(now));
+        let parts: [u64; 4] = std::array::from_fn(|part| now[part].saturating_sub(before[part]));
         let all: u64 = parts.iter().sum();
         let [user, system, stolen, _] = parts.map(|part| (part * 1000).checked_div(all).unwrap_or(0) as u32);
         CpuShare { cpu, user, system, stolen }
@@ -76,7 +79,7 @@ impl HostStatistics {
         let then = |cpu| before.states.iter().find(|(then, _)| *then == Some(cpu));
         let share = |(cpu, now): &(Option<u32>, CpuStates)| {
             let cpu = (*cpu)?;
-            then(cpu).map(|(_, before)| CpuShare::of(cpu, &now.since(before)))
+            then(cpu).map(|(_, before)| CpuShare::of(cpu, before, now))
         };
         self.states.iter().filter_map(share).collect()
     }
@@ -96,6 +99,14 @@ mod tests {
         let shares = statistics.shares_since(&HostStatistics { states, ..HostStatistics::default() });
         assert_eq!(shares, [first, CpuShare { cpu: 3, user: 300, system: 300, stolen: 0 }]);
         assert_eq!(statistics.shares_since(&statistics)[0], CpuShare::default());
+    }
+
+    /// A CPU was idle for 10 ticks and busy for 90, and its wait for I/O turned into idle time.
+    #[test]
+    fn what_waits_for_io_may_become_idle_time() {
+        let of = |text: &str| HostStatistics { states: stat::cpus(text), ..HostStatistics::default() };
+        let (before, now) = (of("cpu0 0 0 0 1000 290 0 0 0\n"), of("cpu0 90 0 0 1100 200 0 0 0\n"));
+        assert_eq!(now.shares_since(&before), [CpuShare { cpu: 0, user: 900, system: 0, stolen: 0 }]);
     }
 
     #[test]
