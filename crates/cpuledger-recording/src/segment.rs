@@ -233,18 +233,18 @@ impl Segment {
 
     fn read_with_needed(&mut self, place: usize, wanted: &Wanted, frame: &mut Frame) -> Result<(), NotRead> {
         self.chain = self.chain.take().filter(|(chain, _)| chain.wanted() == wanted);
-        let mut needed = self.needed(place)?;
+        let needed = self.needed(place)?;
+        let is_last = self.found.as_ref().is_some_and(|found| found.entries.len() == place + 1);
         let mut packed = std::mem::take(&mut self.packed);
-        while let Some(entry) = needed.pop() {
+        let read = needed.into_iter().rev().try_for_each(|entry| {
             let header = read_record(&*self.source, &entry, &mut packed)?;
-            self.read_link(&header, &packed, &entry, wanted, frame)?;
-        }
-        // What a longer one needed is given back.
-        self.packed = Some(packed).filter(|bytes| bytes.capacity() <= MOST_KEPT_BYTES).unwrap_or_default();
-        if self.plain.capacity() > MOST_KEPT_BYTES {
-            self.plain = Vec::new();
-        }
-        Ok(())
+            self.read_link(&header, &packed, &entry, wanted, frame)
+        });
+        // What a longer one needed is given back, and all of it at the end: a recording has many segments.
+        let is_kept = |bytes: &Vec<u8>| !is_last && bytes.capacity() <= MOST_KEPT_BYTES;
+        self.packed = Some(packed).filter(is_kept).unwrap_or_default();
+        self.plain = Some(std::mem::take(&mut self.plain)).filter(is_kept).unwrap_or_default();
+        read
     }
 
     /// A record and what it needs that has not been read yet, the nearest first.
