@@ -46,9 +46,12 @@ pub type OffTimes = [u64; STATES];
 const ALL: [OffState; STATES] =
     [OffState::Waits, OffState::Sleeps, OffState::Blocked, OffState::Io, OffState::Stopped, OffState::Unseen];
 const _: () = assert!(
-    ALL[abi::CPULEDGER_OFF_IO as usize] as u32 == abi::CPULEDGER_OFF_IO
-        && ALL[UNSEEN] as u32 == abi::CPULEDGER_OFF_UNSEEN
-        && ALL[WAITS] as u32 == abi::CPULEDGER_OFF_WAITS
+    OffState::Waits as u32 == abi::CPULEDGER_OFF_WAITS
+        && OffState::Sleeps as u32 == abi::CPULEDGER_OFF_SLEEPS
+        && OffState::Blocked as u32 == abi::CPULEDGER_OFF_BLOCKED
+        && OffState::Io as u32 == abi::CPULEDGER_OFF_IO
+        && OffState::Stopped as u32 == abi::CPULEDGER_OFF_STOPPED
+        && OffState::Unseen as u32 == abi::CPULEDGER_OFF_UNSEEN
 );
 
 /// What is known of a task off the CPU.

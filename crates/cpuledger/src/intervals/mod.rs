@@ -28,10 +28,9 @@ use cpuledger_model::task::{Pid, Task};
 
 use crate::error::Error;
 use crate::machine;
-use crate::source::choose::{
-    ForIntervals as Backend, open_for_intervals, open_for_listing, open_next_best, open_snapshots,
-};
+use crate::source::choose::{ForIntervals as Backend, open_for_intervals, open_for_listing, open_next_best};
 use crate::source::ledger::{self, Ledger};
+use crate::source::netlink::{AccountBooks, Netlink};
 use crate::source::service::{self, Ended, ServiceLedger};
 use crate::source::{interface, tell_gap, visit};
 
@@ -522,9 +521,10 @@ fn open_whole(wanted: &Wanted) -> Result<Backend, Error> {
     };
     if !wanted.needs_states
         && wanted.ledger.accounts.is_empty()
-        && let Ok(books @ Backend::Accounts(_)) = open_snapshots(SourceKind::Netlink)
+        && let Ok(netlink) = Netlink::open()
+        && let Ok(books) = AccountBooks::begin(netlink)
     {
-        return Ok(books);
+        return Ok(Backend::Accounts(Box::new(books)));
     }
     Err(refused)
 }

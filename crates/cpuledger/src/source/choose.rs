@@ -122,7 +122,7 @@ pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
 ///
 /// # Errors
 /// When it cannot be used.
-pub fn open_snapshots(kind: SourceKind) -> Result<ForIntervals, Error> {
+fn open_snapshots(kind: SourceKind) -> Result<ForIntervals, Error> {
     let source = match kind {
         SourceKind::Netlink => match AccountBooks::begin(Netlink::open()?) {
             Ok(books) => return Ok(ForIntervals::Accounts(Box::new(books))),

@@ -350,7 +350,8 @@ impl ChainReader {
                             number = if last == ABSENT {
                                 ABSENT
                             } else {
-                                let own = self.numbers.get_mut(last as usize);
+                                let at = usize::try_from(last).unwrap_or(usize::MAX);
+                                let own = self.numbers.get_mut(at);
                                 let own = own.ok_or_else(|| no_values(section, column))?;
                                 if *own == NONE {
                                     *own = frame.names.push(self.names.get(last).ok_or_else(short)?);

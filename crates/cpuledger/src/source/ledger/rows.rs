@@ -282,7 +282,7 @@ impl RowBuilder {
     fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
         let RowBuilder { wanted, looked_at, starved, .. } = self;
         empty(looked_at);
-        let key = |process: TaskId, task: TaskId| (process.tid.0, task != process, task.tid.0);
+        let key = |process: TaskId, task: TaskId| (process.tid.0, task.tid != process.tid, task.tid.0);
         looked_at.extend(self.accounts.all().iter().map(|account| key(account.process, account.process)));
         let living = self.living.iter().map(|&index| order(&closed.tasks[index]));
         looked_at.extend(living.filter(|(_, is_thread, _)| *is_thread));
