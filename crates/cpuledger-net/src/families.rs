@@ -12,7 +12,7 @@ use crate::totals::Figure::{self, Of};
 pub struct Label<'a> {
     /// Its name, and its value.
     pub own: (&'static str, &'a str),
-    /// The same as an attribute of OpenTelemetry. That of the name in the dimension is called like the dimension.
+    /// The same as an attribute of OpenTelemetry. With an empty name it is called like the dimension.
     pub attribute: (&'static str, &'a str),
 }
 

@@ -192,7 +192,7 @@ fn connect_again() -> Connection {
     }
 }
 
-/// Reads frames until there are no more, because the service has ended: a reason; `None`: it has another ring for this reader.
+/// Reads frames until there are no more. Returns why the service has ended; `None`: it has another ring for this reader.
 fn read(connection: &mut Connection, sink: &mut impl Sink) -> Option<String> {
     let (mut bytes, mut frame) = (Vec::new(), Frame::new());
     let mut has_warned = false;

@@ -41,7 +41,7 @@ enum Phase {
     Counting,
     /// It is shown with its last value for so many rounds more; amounts go to the rest.
     Leaving(u32),
-    /// It is not shown, and goes on where it was if it comes back. It was the so manieth to leave.
+    /// It is not shown, and goes on where it was if it comes back. The number counts those that have left.
     Left(u64),
 }
 

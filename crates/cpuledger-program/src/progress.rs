@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_millis(500);
 /// Between two lines.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Says such a line on standard error again and again, if that is a terminal, until the sender is dropped.
+/// Shows a line on standard error, again and again, if that is a terminal, until the sender is dropped.
 pub fn show<'scope>(
     scope: &'scope Scope<'scope, '_>,
     line: impl Fn() -> String + Send + 'scope,
@@ -25,10 +25,10 @@ pub fn show<'scope>(
         while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = EVERY;
             // Nothing depends on it.
-            let _ = write!(io::stderr(), "\r{}\x1b[K", line());
+            let _ = io::stderr().write_all(format!("\r{}\x1b[K", line()).as_bytes());
         }
         if wait == EVERY {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = io::stderr().write_all(b"\r\x1b[K");
         }
     };
     // Without a thread it is not said.

@@ -84,9 +84,6 @@ pub fn name_of(dimension: Dimension, row: &Task, known: &Known<'_>) -> Name {
     if row.is_remainder() {
         return Name::Remainder;
     }
-    if let Some(key) = name_key(dimension) {
-        return Name::found(known.named.group(row, key), key);
-    }
     match dimension {
         Dimension::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match known.named.cgroup(&key) {
             Some(names) => Name::of(&names.path),
@@ -100,7 +97,10 @@ pub fn name_of(dimension: Dimension, row: &Task, known: &Known<'_>) -> Name {
         Dimension::Command if !row.known.contains(Field::Comm) => Name::Unknown,
         Dimension::Command => Name::of(row.comm.as_bytes()),
         Dimension::Process => known.ancestry.process(row.pid),
-        _ => known.ancestry.path(row.pid),
+        Dimension::Ancestor => known.ancestry.path(row.pid),
+        Dimension::Unit | Dimension::Container | Dimension::Pod | Dimension::Image => {
+            name_key(dimension).map_or(Name::Unknown, |key| Name::found(known.named.group(row, key), key))
+        }
     }
 }
 

@@ -51,7 +51,7 @@ pub fn wrap(text: &str, places: usize) -> Vec<String> {
     lines
 }
 
-/// Phrases with that between them: as many of the first as there are places for, and the first in any case.
+/// Phrases joined by `between`: as many of the first as there are places for, and the first in any case.
 pub fn fitting(phrases: impl IntoIterator<Item = String>, between: &str, places: usize) -> String {
     let mut phrases = phrases.into_iter();
     let mut text = phrases.next().unwrap_or_default();

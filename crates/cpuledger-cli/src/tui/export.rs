@@ -77,6 +77,7 @@ fn seen(state: &State, frame: &Frame) -> Interval {
     [&mut seen.processes, &mut seen.tasks].into_iter().for_each(Vec::clear);
     seen.exited.iter_mut().for_each(Vec::clear);
     seen.from_procfs.clear();
+    seen.frame = None;
     for entry in &state.listing.entries {
         let listed: &[RowRef] = match &entry.item {
             Item::Row(at) => std::slice::from_ref(at),

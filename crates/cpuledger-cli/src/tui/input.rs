@@ -167,7 +167,7 @@ impl State {
         if self.strip.is_some() { Effect::Travel(Travel::Play) } else { Effect::Cut }
     }
 
-    /// Opens a line to fill in, with what was in it last.
+    /// Opens a line to fill in, with the present search, filter or delay, if it asks for one of these.
     pub(super) fn open_usual(&mut self, kind: PromptKind) {
         let text = match kind {
             PromptKind::Search => self.search.clone(),
@@ -410,7 +410,7 @@ impl State {
         victim
     }
 
-    /// Another nice value, by so much as a proposal.
+    /// Asks for a nice value, and proposes the present one plus `step`.
     pub(super) fn open_nice(&mut self, step: i32) {
         let Some(victim) = self.chosen() else { return };
         let nice = self.row().map_or(0, |(_, row)| row.nice);

@@ -21,11 +21,11 @@ pub struct Binding {
 
 /// What a key does.
 enum Does {
-    /// Something that is no matter of the lines.
+    /// Something that changes no lines, or lists them itself.
     Other(fn(&mut State)),
     /// Other lines.
     Lists(fn(&mut State)),
-    /// Other lines, for which the interval ends now.
+    /// Other lines. The interval ends now, unless the past is shown.
     Cuts(fn(&mut State)),
     /// Another view.
     Shows(View),
@@ -257,7 +257,7 @@ pub static KEYS: [(&str, &[Binding]); 7] = [
     ),
 ];
 
-/// A word of the last line, which a click on it stands for: the key in front of it, and the word.
+/// A word of the last line, and the key in front of it, which a click stands for: the key, and the word.
 pub type Label = (&'static str, &'static str);
 
 /// What the last line offers for a table, those first that are kept where there is little room.

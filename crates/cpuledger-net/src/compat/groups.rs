@@ -340,7 +340,7 @@ impl Groups {
         self.listing = listing.map(Listing::complete);
     }
 
-    /// Groups have a series that have processes, whether these use time or not, and others as long as there is room.
+    /// Groups that have processes have a series, whether these use time or not; others have one as long as there is room.
     pub fn keep(&mut self) {
         let names = self.listing.iter().flat_map(|listing| listing.by_group.keys());
         names.for_each(|name| self.table.keep(name));

@@ -127,7 +127,7 @@ fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.trim().parse().ok()?, value))
 }
 
-/// Those of `NAME=VALUE,NAME=VALUE`, without the escapes of a URL; `None`: one is none.
+/// Those of `NAME=VALUE,NAME=VALUE`, without the escapes of a URL; `None`: that one has no `=`.
 fn pairs(list: &str) -> impl Iterator<Item = Option<(&str, Cow<'_, str>)>> {
     list.split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=')?;

@@ -3,7 +3,7 @@
 use super::STATE_COLUMNS;
 use crate::interval::column::TableColumn;
 
-/// A column of the view of states.
+/// The column of that name.
 fn by_name(name: &str) -> Option<TableColumn> {
     let state = STATE_COLUMNS.iter().find(|column| column.name == name).map(TableColumn::State);
     state.or_else(|| TableColumn::by_name(name))

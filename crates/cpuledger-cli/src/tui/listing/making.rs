@@ -42,7 +42,7 @@ pub struct Making<'a> {
 /// An item and what it is sorted by.
 pub(super) struct Ranked<'a> {
     pub weight: sort::Key<'a>,
-    /// In a view of an account many rows have the same, which may be nothing: those with more CPU time come first.
+    /// In a view of an account many rows have the same, which may be nothing: those with more CPU time come first. 0: groups and the dead.
     pub cpu_ns: u64,
     pub number: (i32, i32),
     pub entry: Entry,
