@@ -573,9 +573,7 @@ impl Accumulator {
 
 /// What one of the dead has used, and what accounts have booked to it.
 fn of_dead<'a>(deaths: &'a Deaths, dead: &Dead, began_ns: Option<u64>) -> (SumOfDead, Option<&'a Booked>) {
-    let mut sum = SumOfDead::default();
-    sum.add(&dead.used, dead.births(began_ns));
-    (sum, deaths.booked(dead))
+    (SumOfDead::of(dead.used, dead.births(began_ns)), deaths.booked(dead))
 }
 
 /// What a row did off the CPU.

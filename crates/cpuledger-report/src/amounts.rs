@@ -23,20 +23,18 @@ pub(crate) struct SumOfDead {
 }
 
 impl SumOfDead {
-    /// Adds what one has: `births` is 1 if it was born in the same interval.
+    /// Of one: `births` is 1 if it was born in the same interval.
     #[inline]
-    pub(crate) fn add(&mut self, used: &UsedByDead, births: u64) {
-        self.used.cpu_ns = self.used.cpu_ns.saturating_add(used.cpu_ns);
-        self.used.runqueue_wait_ns = sum(self.used.runqueue_wait_ns, used.runqueue_wait_ns);
-        self.births += births;
-        self.deaths += 1;
+    pub(crate) fn of(used: UsedByDead, births: u64) -> SumOfDead {
+        SumOfDead { used, births, deaths: 1 }
     }
 
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.used.cpu_ns
     }
 
-    fn merge(&mut self, more: &SumOfDead) {
+    #[inline]
+    pub(crate) fn merge(&mut self, more: &SumOfDead) {
         self.used.cpu_ns = self.used.cpu_ns.saturating_add(more.used.cpu_ns);
         self.used.runqueue_wait_ns = sum(self.used.runqueue_wait_ns, more.used.runqueue_wait_ns);
         self.births += more.births;

@@ -133,7 +133,7 @@ impl Groups {
             if group >= self.sums.len() {
                 self.sums.resize(group + 1, SumOfDead::default());
             }
-            self.sums[group].add(&dead.used, dead.births(began_ns));
+            self.sums[group].merge(&SumOfDead::of(dead.used, dead.births(began_ns)));
             if let Some(booked) = deaths.booked(dead) {
                 self.booked.resize(self.sums.len(), Booked::default());
                 add_booked(&mut self.booked[group], booked);

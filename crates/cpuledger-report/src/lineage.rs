@@ -180,9 +180,7 @@ mod tests {
 
     /// A process that has died, and used 1 ns.
     fn one_ns() -> SumOfDead {
-        let mut sum = SumOfDead::default();
-        sum.add(&UsedByDead { cpu_ns: 1, runqueue_wait_ns: None }, 0);
-        sum
+        SumOfDead::of(UsedByDead { cpu_ns: 1, runqueue_wait_ns: None }, 0)
     }
 
     /// A shell of a build runs a compiler, and both end: again and again, under the same make.
