@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use books::{Books, forks, is_full};
+use books::{Books, forks, is_full, keep_time};
 use cpuledger::interval::{Row, Unattributed};
 use cpuledger::source::ledger::{Ledger, Lost, Options, Wanted};
 use cpuledger::{Account, Accounts, FieldSet, Interval};
@@ -139,6 +139,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let options = make!(Options { accounts: Accounts::of(&[Account::Pairs]) });
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let load = load();
+    keep_time();
     let mut interval = Interval::default();
     let wanted = make!(Wanted { fields: FieldSet::ALL, pids: &[], all: false });
     let begin_ns = ledger.start_ns();

@@ -1,7 +1,7 @@
-//! What the ledger says of processes that say themselves what they used. Needs root.
+//! What the ledger says of processes, beside what the kernel says that they used. Needs root.
 //!
-//! `cpu_ns` is time on a CPU. The clocks of the members (CLOCK_THREAD_CPUTIME_ID, wait4(2)) count time in which they executed, and so
-//! does what a cgroup is charged. They leave out what the hypervisor and interrupts took meanwhile, which the ledger tells as
+//! `cpu_ns` is time on a CPU. What the kernel says of each (clock_getcpuclockid(3), wait4(2)) is time in which it executed, and so is
+//! what a cgroup is charged. These leave out what the hypervisor and interrupts took meanwhile, which the ledger tells as
 //! `stolen_ns`. So `cpu_ns` − `stolen_ns` is compared with them. The heir of a dead task has no `stolen_ns` for it. There, what was
 //! booked less the final runtime is what was stolen.
 
@@ -17,6 +17,7 @@ use books::Books;
 use cpuledger::{Field, TaskId};
 use cpuledger_load::scene::{alone, missed, scene};
 use cpuledger_load::{Cgroup, Kin, Kinsman, is_emulated, runtime_ns};
+use nix::time::clock_getcpuclockid;
 
 const ROLES: [&str; 4] = ["alone", "living-threads", "dead-threads", "dead-children"];
 /// Two parts and the leader, but for the first.
@@ -50,6 +51,12 @@ fn percent(told: i128, truth: i128) -> f64 {
     (told - truth) as f64 * 100.0 / truth as f64
 }
 
+/// What a process with all its threads has executed, by the kernel.
+fn process_cpu_ns(pid: i32) -> u64 {
+    let clock = clock_getcpuclockid(nix::unistd::Pid::from_raw(pid)).expect("it lives");
+    Duration::from(clock.now().expect("it lives")).as_nanos() as u64
+}
+
 /// What was booked for the dead of this parent, less what they executed.
 fn stolen_from_children(books: &Books, parent: TaskId) -> i128 {
     let of_it = books.exited.iter().filter(|exited| {
@@ -60,7 +67,7 @@ fn stolen_from_children(books: &Books, parent: TaskId) -> i128 {
 
 /// Self, x and c of each process over all intervals, and what its children had in their own name while they lived.
 #[test]
-fn each_process_has_what_its_members_say_root() {
+fn each_process_has_what_the_kernel_says_root() {
     scene(|| {
         let mut kin = Kin::start("sums", if is_full() { 5_000 } else { 1_000 }).expect("a family");
         let mut books = Books::open();
@@ -85,7 +92,9 @@ fn each_process_has_what_its_members_say_root() {
             let of_children: u64 = children.values().map(|child| books.held[child].cpu_ns()).sum();
             let stolen = i128::from(held.stolen_ns) + stolen_from_children(&books, process);
             let told = i128::from(held.cpu_ns() + of_children) - stolen;
-            let truth = of_role.iter().map(|member| i128::from(member.ns)).sum();
+            // Of a process with all its threads, and of a child that it has waited for: births and ends included.
+            let of_dead = of_role.iter().filter(|member| member.pid != leader.pid).map(|member| member.ns);
+            let truth = i128::from(of_dead.sum::<u64>() + process_cpu_ns(leader.pid));
             println!(
                 "{role}: self {} x {} c {} of living children {of_children} stolen {stolen}: {told} ns, true {truth} ns, {:+.4} %",
                 held.self_ns,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use cpuledger::interval::{Exited, Row};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{Field, FieldSet, Interval, Pid, TaskId, Tid};
+use cpuledger::{Field, FieldSet, Interval, Pid, TaskId, Tid, machine};
 use cpuledger_load::{online_cpus, scene};
 use cpuledger_model::make;
 
@@ -41,6 +41,12 @@ pub fn forks() -> u64 {
     line.parse().expect("a number")
 }
 
+/// Lets this thread, and none that it starts, close intervals in time, as every program of ours does: among a hundred runnable tasks more
+/// would die meanwhile than there are slots.
+pub fn keep_time() {
+    machine::come_in_real_time(false).expect("root may");
+}
+
 /// The ledger, the last interval, and sums over all.
 pub struct Books {
     pub ledger: Ledger,
@@ -63,6 +69,7 @@ pub struct Books {
 impl Books {
     pub fn open() -> Books {
         let ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+        keep_time();
         Books {
             ledger,
             interval: Interval::default(),
