@@ -121,7 +121,51 @@ static void the_time_of_a_pid_goes_on(void)
 		fail("%llu ns are inherited of %llu", (unsigned long long)mine.exited_children_runtime, (unsigned long long)dead);
 }
 
+/* Longer than any of these lives. */
+#define LONG_NS 60000000000ULL
+
+static void *exec_and_compute(void *unused)
+{
+	(void)unused;
+	execl("/init", "init", "exec-in-turn", "0", "100000", NULL);
+	abort();
+}
+
+static void leave_at_once(void *unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	pthread_create(&thread, NULL, exec_and_compute, NULL);
+	pthread_exit(NULL);
+}
+
+/*
+ * The leader is gone before a tick, and the thread execs and computes. With full dynticks, what a task has used since the last tick is told
+ * in some of its states only.
+ */
+static void no_time_is_below_zero(void)
+{
+	struct taskstats of;
+	uint64_t until = now_ns() + 300000000;
+	pid_t pid;
+
+	if (!has_patch(6))
+		return;
+	pid = child(leave_at_once, NULL);
+	while (now_ns() < until) {
+		must(read_taskstats(pid, &of));
+		if (of.cpu_utime > LONG_NS || of.cpu_stime > LONG_NS || of.exited_threads_utime > LONG_NS ||
+		    of.exited_threads_stime > LONG_NS)
+			fail("%llu and %llu ns, and %llu and %llu of the dead", (unsigned long long)of.cpu_utime,
+			     (unsigned long long)of.cpu_stime, (unsigned long long)of.exited_threads_utime,
+			     (unsigned long long)of.exited_threads_stime);
+	}
+	end(pid);
+}
+
 const struct test exec_tests[] = {
 	{ "exec: the time of a pid goes on when a thread execs", the_time_of_a_pid_goes_on },
+	{ "exec: no time of a pid is below 0", no_time_is_below_zero },
 	{ 0 },
 };
