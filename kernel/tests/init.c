@@ -24,6 +24,7 @@
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define SECONDS_PER_TEST 120
@@ -143,6 +144,8 @@ int main(int argc, char **argv)
 	printf("done\n");
 	fflush(stdout);
 	sync();
+	/* The serial line sends it in its own time, and a reset takes what it has not sent. */
+	tcdrain(STDOUT_FILENO);
 	reboot(RB_AUTOBOOT);
 	return 1;
 }
