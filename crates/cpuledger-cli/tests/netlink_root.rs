@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
-use intervals::{Killed, list, number, sum_of};
-use nix::sys::resource::{UsageWho, getrusage};
+use intervals::{Killed, children_ns, list, number, sum_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -122,11 +121,6 @@ fn threads_and_their_process_have_what_their_clocks_say_root() {
 fn children_have_what_getrusage_says_root() {
     let _alone = alone_as_root();
     const CHILDREN: usize = 100;
-    let children_ns = || {
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("a valid argument");
-        let time = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1_000_000 + time.tv_usec()) as u64 * 1000;
-        time(usage.user_time()) + time(usage.system_time())
-    };
     let top = Top::start();
     let before_ns = children_ns();
     for _ in 0..CHILDREN {

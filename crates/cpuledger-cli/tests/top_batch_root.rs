@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use cpuledger::clock::monotonic_ns;
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan, Ticks, is_emulated, online_cpus};
-use intervals::{Killed, list, number, sum_of};
-use nix::sys::resource::{UsageWho, getrusage};
+use intervals::{Killed, children_ns, children_times_ns, list, number, sum_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -91,13 +90,6 @@ fn assert_close(what: &str, told: u64, truth: u64) {
     assert!(told.abs_diff(truth) * 100 <= truth * limit, "{what}: told {told} ns, true {truth} ns");
 }
 
-/// What the kernel says that the children used which this process has waited for, their ends included.
-fn children_ns() -> u64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("a valid argument");
-    let time = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1_000_000 + time.tv_usec()) as u64 * 1000;
-    time(usage.user_time()) + time(usage.system_time())
-}
-
 #[test]
 fn three_intervals_balance_and_follow_each_other_root() {
     let _alone = alone_as_root();
@@ -168,7 +160,7 @@ fn what_rows_did_is_the_time_they_were_alive_root() {
 }
 
 #[test]
-fn a_burning_process_has_what_its_own_clock_says_root() {
+fn a_burning_process_has_what_the_kernel_says_root() {
     let _alone = alone_as_root();
     let top = Top::start(&["-d", "0.2", "--source", "walk"]);
     let before_ns = children_ns();
@@ -312,19 +304,14 @@ fn intervals_end_in_time_beside_a_thousand_runnable_threads_root() {
 fn user_system_and_stolen_time_divide_the_parts_root() {
     const PARTS: [&str; 3] = ["self", "exited_threads", "exited_children"];
     let _alone = alone_as_root();
-    let used = || {
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("it is there");
-        [usage.user_time(), usage.system_time()]
-            .map(|time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1000)
-    };
     // One interval: what a process used before the one in which it dies is its own.
     let top = Top::start(&["-d", "600", "--source", "ledger"]);
-    let before = used();
+    let before = children_times_ns();
     let script =
         "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; dd if=/dev/zero of=/dev/null bs=1 count=500000";
     let status = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).status().expect("a shell");
     assert!(status.success());
-    let [user_ns, system_ns] = [0, 1].map(|kind| used()[kind] - before[kind]);
+    let [user_ns, system_ns] = [0, 1].map(|kind| children_times_ns()[kind] - before[kind]);
     let (mut told, mut divided) = ([0, 0, 0], 0);
     for interval in top.stop() {
         let mut all = Some(0);

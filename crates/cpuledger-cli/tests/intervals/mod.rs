@@ -3,6 +3,7 @@
 
 use std::process::{Child, Command};
 
+use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
 
 /// A command that is killed at the end.
@@ -27,6 +28,18 @@ pub fn number(value: &Value) -> u64 {
 
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value} is a list"))
+}
+
+/// User and system time of the children that this process has waited for, as the kernel counts it: their ends are included.
+pub fn children_times_ns() -> [u64; 2] {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("a valid argument");
+    [usage.user_time(), usage.system_time()]
+        .map(|time| (time.tv_sec() * 1_000_000 + time.tv_usec()) as u64 * 1000)
+}
+
+/// CPU time of the same children.
+pub fn children_ns() -> u64 {
+    children_times_ns().iter().sum()
 }
 
 /// The sum of one key over the rows of a pid in all intervals.
