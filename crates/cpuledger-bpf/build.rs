@@ -32,6 +32,9 @@ const CLANG_ARGUMENTS: [&str; 13] = [
     "-Wno-sign-compare",
 ];
 
+/// The level of Zstandard for the objects.
+const LEVEL: i32 = 19;
+
 /// Any bytes are a valid record, and a record is nothing but bytes: the compiler checks that there are only integers, and no padding.
 #[derive(Debug)]
 struct PlainRecords;
@@ -105,6 +108,10 @@ fn compile(object: &str, headers: &Path, out: &Path) {
         linker.link()
     };
     link().unwrap_or_else(|error| panic!("{} cannot be linked: {error}", compiled.display()));
+    // A program carries all of them, and most of their bytes are types and lines of source.
+    let linked = fs::read(out.join(format!("{object}.bpf.o"))).expect("the linker has written it");
+    let packed = zstd::bulk::compress(&linked, LEVEL).expect("memory suffices");
+    fs::write(out.join(format!("{object}.bpf.o.zst")), packed).expect("OUT_DIR is writable");
 }
 
 /// The names of all types that the objects name, for `src/btf.rs`: those of the kernel are among them.

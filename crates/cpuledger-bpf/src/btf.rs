@@ -420,16 +420,16 @@ mod tests {
     use libbpf_rs::{ObjectBuilder, Program};
 
     use super::*;
-    use crate::object::open;
+    use crate::object::{open, unpack};
 
     const OBJECTS: [&[u8]; 7] = [
-        include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o.zst")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o.zst")),
     ];
 
     /// What the kernel calculates from the instructions of a program of an object; `None`: it does not take it.
@@ -453,7 +453,7 @@ mod tests {
         let mut compared = 0;
         for object in OBJECTS {
             let names: Vec<String> = ObjectBuilder::default()
-                .open_memory(object)
+                .open_memory(&unpack(object))
                 .expect("the object is well-formed")
                 .progs()
                 .map(|program| program.name().to_string_lossy().into_owned())

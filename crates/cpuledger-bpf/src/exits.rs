@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::object;
 
 /// The compiled `bpf/lifecycle.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o.zst"));
 
 /// What was gathered since the last time.
 #[derive(Debug, Default)]

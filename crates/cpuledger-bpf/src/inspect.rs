@@ -17,7 +17,7 @@ use crate::object;
 use crate::records::{self, Buffers, Mechanism, Walked, with_headroom};
 
 /// The compiled `bpf/inspect.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o.zst"));
 
 /// One task to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,12 +23,12 @@ const FILES_TO_LOAD: usize = 26;
 /// Opens an embedded object, lets `prepare` choose among its programs, and loads it.
 pub(crate) fn load(
     name: &str,
-    bytes: &[u8],
+    packed: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
 ) -> Result<Object, Error> {
     room_for_files(name)?;
     let types = KernelTypes::of_this_kernel();
-    let mut opened = open(name, bytes, types.as_ref())?;
+    let mut opened = open(name, packed, types.as_ref())?;
     prepare(&mut opened.object)?;
     opened.prepare(name)?;
     opened.load(name)
@@ -38,7 +38,7 @@ pub(crate) fn load(
 /// as long. `adopt` hands them over before the kernel sees the programs.
 pub(crate) fn load_beside<T: Send>(
     name: &str,
-    bytes: &[u8],
+    packed: &[u8],
     choose: impl FnOnce(&mut OpenObject),
     make: impl Fn() -> Result<T, Error> + Sync,
     adopt: impl FnOnce(&T, &mut OpenObject) -> Result<(), Error>,
@@ -47,7 +47,7 @@ pub(crate) fn load_beside<T: Send>(
     let (mut opened, made) = thread::scope(|scope| {
         let beside = spawn_scoped(scope, &make);
         let types = KernelTypes::of_this_kernel();
-        let mut opened = open(name, bytes, types.as_ref())?;
+        let mut opened = open(name, packed, types.as_ref())?;
         choose(&mut opened.object);
         let prepared = opened.prepare(name);
         let made =
@@ -100,8 +100,13 @@ impl Opened {
     }
 }
 
-/// `types` has to live until the object is prepared or loaded.
-pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Result<Opened, Error> {
+/// The bytes of an object, of what the program carries of it.
+pub(crate) fn unpack(packed: &[u8]) -> Vec<u8> {
+    zstd::stream::decode_all(packed).expect("the build script has packed it")
+}
+
+/// Opens what the program carries of an object. `types` has to live until the object is prepared or loaded.
+pub(crate) fn open(name: &str, packed: &[u8], types: Option<&KernelTypes>) -> Result<Opened, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
@@ -111,7 +116,7 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
     if let Some(types) = types {
         builder.btf_custom_path(types.path()).map_err(refused)?;
     }
-    let mut open = builder.name(name).and_then(|builder| builder.open_memory(bytes)).map_err(refused)?;
+    let mut open = builder.name(name).and_then(|builder| builder.open_memory(&unpack(packed))).map_err(refused)?;
     let mut numbers = Numbers::default();
     let map = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
     if let Some(mut map) = map {

@@ -10,7 +10,7 @@ use crate::object;
 use crate::records::{self, with_headroom};
 
 /// The compiled `bpf/status.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o.zst"));
 
 /// Records of a first buffer of what tasks share: more is made when a walk wants more.
 const FIRST_SHARED: u32 = 256;

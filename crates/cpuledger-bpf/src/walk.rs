@@ -47,9 +47,9 @@ use crate::object;
 use crate::records::{self, Buffers, Mechanism, Walked};
 
 /// The compiled `bpf/walk.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o.zst"));
 /// Without the rest of each task.
-static SLIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o"));
+static SLIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o.zst"));
 
 /// How much of a task the programs read: the less, the sooner they are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,7 +26,7 @@ use super::watch::Attached;
 use super::{Ledger, Memory, Options};
 
 /// The compiled `bpf/ledger.bpf.c`.
-pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
+pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o.zst"));
 
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
 pub(super) const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];

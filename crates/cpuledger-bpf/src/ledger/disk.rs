@@ -21,7 +21,7 @@ use super::parts::{self, Hooked, Needs, Parts};
 use super::shared::{Shared, of_parity, take_word};
 
 /// The compiled `bpf/disk.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/disk.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/disk.bpf.o.zst"));
 
 /// What disks did for a task.
 #[derive(Debug, Clone, Copy)]

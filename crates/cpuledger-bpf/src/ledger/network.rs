@@ -16,7 +16,7 @@ use super::parts::{self, Hooked, Needs, Parts};
 use super::shared::{Shared, of_parity};
 
 /// The compiled `bpf/network.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/network.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/network.bpf.o.zst"));
 
 const HOOKS: [&str; 2] = ["on_send", "on_receive"];
 

@@ -18,7 +18,7 @@ use super::attach::{SWITCH_HOOK, is_switch_hook};
 use super::parts;
 
 /// The compiled `bpf/programs.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o.zst"));
 
 /// Names of programs in the kernel, the NUL at the end included.
 const NAME_BYTES: usize = abi::CPULEDGER_PROGRAM_NAME_BYTES as usize;

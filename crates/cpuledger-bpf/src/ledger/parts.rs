@@ -83,10 +83,10 @@ const UNUSED: [&str; 2] = ["slot_rests", "tid_index"];
 pub(super) fn load_beside(
     ledger: &Parts,
     needs: &Needs,
-    (name, bytes): (&str, &[u8]),
+    (name, packed): (&str, &[u8]),
     sizes: &[(&str, u32)],
 ) -> Result<Object, Error> {
-    let loaded = object::load(name, bytes, |open| {
+    let loaded = object::load(name, packed, |open| {
         sizes.iter().for_each(|(map, entries)| object::resize(open, map, *entries));
         for mut map in open.maps_mut() {
             let Some(name) = map.name().to_str().map(str::to_owned) else { continue };

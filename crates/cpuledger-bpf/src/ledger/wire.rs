@@ -24,7 +24,7 @@ use super::parts;
 use super::shared::Shared;
 
 /// The compiled `bpf/wire.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wire.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wire.bpf.o.zst"));
 
 const CGROUPS: u32 = abi::CPULEDGER_WIRE_CGROUPS;
 const OTHER: u32 = abi::CPULEDGER_WIRE_OTHER;
