@@ -127,7 +127,8 @@ def test_a_million_rows_are_handed_over_without_an_object_for_each(interval):
     assert frame["cpu_ns"].sum() == count * interval.attributed_ns
     few = ["start_ns", "pid", "comm", "cpu_ns"]
     # What Python has already, a tenth of the rows.
-    objects = [tuple(row.to_dict()[name] for name in few) for row in interval.processes] * (count // 10)
+    rows = [row.to_dict() for row in interval.processes]
+    objects = [(interval.start_ns, row["pid"], row["comm"], row["cpu_ns"]) for row in rows] * (count // 10)
     few_s, objects_s = [], []
     for _ in range(5):
         begin = time.process_time()
