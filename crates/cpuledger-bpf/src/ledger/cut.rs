@@ -95,6 +95,10 @@ pub(super) const MARGIN_NS: u64 = 20_000;
 const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
 const HOOK_LIMIT_NS: u64 = 5_000_000_000;
+/// How long a hook is waited for without a sleep.
+const HOOK_SPIN_NS: u64 = 20_000;
+/// How long this thread sleeps then, again and again.
+const HOOK_SLEEP_NS: u64 = 100_000;
 
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
@@ -306,7 +310,8 @@ pub(super) fn wait_for_hooks(of: &str, cpu: u32, [entered, left]: [&AtomicU64; 2
     wait_until(|| left.load(Ordering::SeqCst) >= entered, || format!("a hook of {of} on CPU {cpu}"))
 }
 
-/// Waits until what a hook does has come to its end.
+/// Waits until what a hook does has come to its end. Since Linux 7 the hooks of accounts may be preempted. If this thread has done so, in real time,
+/// the hook goes on only while it sleeps.
 ///
 /// # Errors
 /// When it does not.
@@ -314,12 +319,13 @@ pub(super) fn wait_until(is_over: impl Fn() -> bool, what: impl Fn() -> String) 
     if is_over() {
         return Ok(());
     }
-    let limit = clock::now_ns() + HOOK_LIMIT_NS;
+    let begin_ns = clock::now_ns();
     while !is_over() {
-        if clock::now_ns() > limit {
-            return Err(Error::Poisoned { what: format!("{} did not come to its end", what()) });
+        match clock::now_ns() - begin_ns {
+            ..HOOK_SPIN_NS => clock::yield_now(),
+            ..HOOK_LIMIT_NS => clock::sleep_until(clock::now_ns() + HOOK_SLEEP_NS),
+            _ => return Err(Error::Poisoned { what: format!("{} did not come to its end", what()) }),
         }
-        clock::yield_now();
     }
     Ok(())
 }
@@ -327,9 +333,12 @@ pub(super) fn wait_until(is_over: impl Fn() -> bool, what: impl Fn() -> String) 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
 
-    use super::{BOOKED, Book, ByList, CURRENT, RUN, Running, Tail, is_uncovered, run_of};
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::{BOOKED, Book, ByList, CURRENT, RUN, Running, Tail, is_uncovered, run_of, wait_until};
     use crate::abi;
     use crate::ledger::shared::Shared;
 
@@ -398,5 +407,32 @@ mod tests {
         assert_eq!(close(2 * CUT_NS, run() + 1, true), Tail::Offline(CUT_NS));
         assert_eq!(close(3 * CUT_NS, run(), true), Tail::Offline(CUT_NS));
         assert_eq!(close(4 * CUT_NS, run(), true), Tail::Uncovered(CUT_NS));
+    }
+
+    #[test]
+    fn a_hook_that_this_thread_has_preempted_goes_on_root() {
+        let all = sched_getaffinity(None).expect("the kernel says it");
+        let cpu = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("it runs somewhere");
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        let is_over = AtomicBool::new(false);
+        let waited = std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                sched_setaffinity(None, &one).expect("the CPU is online");
+                crate::real_time::come_in_real_time(false).expect("it needs CAP_SYS_NICE");
+                let hook = scope.spawn(|| {
+                    // It has the CPU of the one that waits for it, and an ordinary priority.
+                    is_over.store(true, Ordering::SeqCst);
+                });
+                let begin = Instant::now();
+                wait_until(|| is_over.load(Ordering::SeqCst), || "a hook".to_owned()).expect("it ends");
+                let waited = begin.elapsed();
+                hook.join().expect("it does not panic");
+                waited
+            });
+            waiter.join().expect("it does not panic")
+        });
+        // The kernel leaves 50 ms of each second to others, at its end.
+        assert!(waited < Duration::from_millis(400), "{waited:?}");
     }
 }
