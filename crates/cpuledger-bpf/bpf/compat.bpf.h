@@ -107,7 +107,7 @@ static __always_inline struct task_struct *as_walked(struct task_struct *task)
  * The process of a task's parent; NULL: it is no longer known.
  *
  * Until a task is released (release_task() in kernel/exit.c clears `sighand`), its parent cannot be freed before the hook returns. If
- * the parent dies, the task gets another one first, and a hook runs with preemption disabled. Threads, and children of a
+ * the parent dies, the task gets another one first, and a hook is a read-side section of RCU. Threads, and children of a
  * parent that ignores SIGCHLD, are released before their last switch. Then the parent may die and be freed while the task
  * waits for its last turn, and its memory may belong to another task. That task is younger than this one.
  */

@@ -119,28 +119,6 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 	return 0;
 }
 
-/* The slot of the leader of a process or, if it has none, the slot that collects the time of the process in this interval; else 0. */
-__noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
-{
-	u32 number = find_leader(pid, start_time_ns);
-
-	return number ? number : find_process(pid, start_time_ns, interval);
-}
-
-/* The slot of the heir of a dead process: its accounting parent, or else the one above that. Returns 0 if neither has a slot. */
-__noinline u32 find_heir(u32 number, u64 interval)
-{
-	struct cpuledger_slot *slot = slot_at(number);
-	u32 heir;
-
-	if (!slot)
-		return 0;
-	heir = find_standing(slot->parent_pid, slot->parent_start_time_ns, interval);
-	if (!heir && slot->grandparent_pid)
-		heir = find_standing(slot->grandparent_pid, slot->grandparent_start_time_ns, interval);
-	return heir;
-}
-
 /*
  * A task has died, and its process lives on although its leader has no slot: the leader has died, has not run yet, or an exec has
  * replaced it. Until the cut this slot stands for the process, so that all its dead tasks together hold one slot. A leader's
@@ -201,13 +179,22 @@ __noinline int fold_slot(u32 number, u64 interval, u32 reaper)
 	return move_slot(number, heir, interval, false);
 }
 
-/* The slot of the process that inherits the orphans of a dead one; 0: it has none. */
+static __noinline u32 make_slot_of_leader(struct task_struct *leader);
+
+/* The slot of the process that the kernel calls the parent of a dead one; 0: it has none. */
 static __always_inline u32 find_reaper(struct task_struct *dead)
 {
 	struct task_struct *leader = parent_process(dead);
+	u32 number;
 
+	if (!leader)
+		return 0;
 	/* It is its own leader; read as its group_leader, the address is a number. */
-	return leader ? find_slot_of(BPF_CORE_READ(leader, pid), (u64)BPF_CORE_READ(leader, group_leader)) : 0;
+	number = find_slot_of(BPF_CORE_READ(leader, pid), (u64)BPF_CORE_READ(leader, group_leader));
+	/* It has not run since the ledger was attached: a thread of it makes the children. One that has exited would never give its slot back. */
+	if (!number && !leader->exit_state)
+		number = make_slot_of_leader(leader);
+	return number < CPULEDGER_SLOT_FIRST ? 0 : number;
 }
 
 /* The last switch of a task, or of its old tid: keeps its final values for the reader. */
@@ -227,6 +214,9 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	read_users(walked, slot);
 	keep_last_cgroups(number);
 	slot->ppid_or_next_free = parent ? parent->tgid : 0;
+	/* A parent that lives is the heir even if it has no slot, and not the one above it. */
+	if (has_parent(slot, parent))
+		slot->grandparent_pid = 0;
 	slot->end_ns_or_batch = segment->end_ns;
 	/* The switch may count from before a fork that has just been. */
 	slot->lifetime_ns = segment->end_ns > prev->start_time ? segment->end_ns - prev->start_time : 0;
@@ -599,14 +589,14 @@ int on_entry(void *context)
 	return 0;
 }
 
-/* Notes which process inherits from this child if its parent is gone. `parents` is the slot of its parent. */
-__noinline int know_grandparent(u32 number, u32 parents)
+/* Notes which process inherits from this child if its parent is gone. `parents` is the slot of its parent, whose own parent `lives`. */
+__noinline int know_grandparent(u32 number, u32 parents, int lives)
 {
 	struct cpuledger_slot *slot = slot_at(number), *parent = slot_at(parents);
 
 	if (!slot || !parent || !parent->tid)
 		return 0;
-	if (!parent->grandparent_pid || find_leader(parent->parent_pid, parent->parent_start_time_ns)) {
+	if (lives || !parent->grandparent_pid) {
 		slot->grandparent_pid = parent->parent_pid;
 		slot->grandparent_start_time_ns = parent->parent_start_time_ns;
 	} else {
@@ -640,7 +630,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	of_parent = slot_at(parents);
 	if (child->real_parent == parent) {
 		slot->flags = CPULEDGER_SLOT_PARENT_KNOWN;
-		know_grandparent(number, parents);
+		know_grandparent(number, parents, of_parent && has_parent(of_parent, parent_process(parent)));
 		return 0;
 	}
 	/* A thread, or a child by CLONE_PARENT: its parent is that of the forking task, which the kernel may have replaced since. */

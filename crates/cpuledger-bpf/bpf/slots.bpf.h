@@ -368,6 +368,34 @@ static __always_inline u32 find_leader(u32 pid, u64 start_time_ns)
 	return find_process(pid, start_time_ns, 0);
 }
 
+/* The slot of the leader of a process or, if it has none, the slot that collects the time of the process in this interval; else 0. */
+__noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
+{
+	u32 number = find_leader(pid, start_time_ns);
+
+	return number ? number : find_process(pid, start_time_ns, interval);
+}
+
+/* The slot of the heir of a dead process: its accounting parent, or else the one above that. Returns 0 if neither has a slot. */
+__noinline u32 find_heir(u32 number, u64 interval)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u32 heir;
+
+	if (!slot)
+		return 0;
+	heir = find_standing(slot->parent_pid, slot->parent_start_time_ns, interval);
+	if (!heir && slot->grandparent_pid)
+		heir = find_standing(slot->grandparent_pid, slot->grandparent_start_time_ns, interval);
+	return heir;
+}
+
+/* Whether the accounting parent that a slot has is still the parent process that the kernel knows: if it is, it lives. */
+static __always_inline bool has_parent(struct cpuledger_slot *slot, struct task_struct *leader)
+{
+	return leader && leader->tgid == slot->parent_pid && leader->start_boottime == slot->parent_start_time_ns;
+}
+
 /* The slot with this tid and task_struct; 0: there is none. */
 __noinline u32 find_slot_of(u32 tid, u64 task)
 {
