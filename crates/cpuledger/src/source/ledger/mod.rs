@@ -450,6 +450,8 @@ impl Ledger {
         self.size = kernel::Options { accounts: self.size.accounts, ..successor.options() };
         self.kernel.replace(successor);
         self.rows.hand_over();
+        // The two read their clocks one after the other: of a switch at the cut itself, neither may have told.
+        self.due_walks = WALKS_FOR_DEATHS;
     }
 
     /// What was lost in the interval. If slots ran out, deaths may not have been reported: a walk says what lives, as soon as slots suffice.

@@ -42,7 +42,7 @@ use super::slot::{
 };
 use super::wire_names::WireNames;
 use crate::source::interface::Wanted;
-use find::{find_process, find_process_along, find_row_along};
+use find::{find_process_along, find_row_along, is_there};
 use waiting::{LateTasks, with_wait};
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
@@ -664,15 +664,6 @@ impl RowBuilder {
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len() + self.resting.len()
-    }
-}
-
-/// Whether a process lives that may be among these leaders.
-fn is_there(process: TaskId, leaders: &[Task]) -> bool {
-    match find_process(leaders, process.tid.0) {
-        Some(row) => is_start(row.start_time_ns, process.start_time_ns),
-        // Some hosts keep their own processes from programs.
-        None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
     }
 }
 

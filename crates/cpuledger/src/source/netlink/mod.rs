@@ -285,13 +285,14 @@ impl Netlink {
             return;
         }
         let Netlink { living, census, reaped, .. } = self;
+        let dead = reaped.dead();
         living.retain(|process| {
             let said = census.said(process.pid).filter(|said| {
                 said.zombie.is_none() && said.start.distance_ns(process.start) < START_SLACK_NS
             });
             match said {
                 Some(said) => reaped.heard(process.pid, said),
-                None if reaped.has_died(process.pid) => {}
+                None if dead.contains(&process.pid) => {}
                 None => reaped.died(process.pid, process.ppid, process.runtime_ns),
             }
             said.is_some()

@@ -10,7 +10,7 @@
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::make;
 use cpuledger_model::task::Pid;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use cpuledger_model::exit::Fold;
 
@@ -88,9 +88,9 @@ impl Reaped {
         self.asked.insert(pid, said);
     }
 
-    /// Whether it has reported its death.
-    pub fn has_died(&self, pid: i32) -> bool {
-        self.dead.iter().any(|dead| dead.pid == pid)
+    /// Those that have reported their deaths.
+    pub fn dead(&self) -> FxHashSet<i32> {
+        self.dead.iter().map(|dead| dead.pid).collect()
     }
 
     /// Deaths that are not settled yet.

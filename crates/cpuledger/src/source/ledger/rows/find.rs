@@ -1,8 +1,10 @@
 //! Rows by identity, in lists that are sorted as intervals have them.
 
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
+use cpuledger_proc::task::stat::parse_stat;
 
 use crate::source::ledger::along::place_along;
+use crate::source::procfs::{is_start, started};
 
 /// As [`Task::place_key`], of a task that is known by its identity.
 fn place_key_of(task: TaskId, process: TaskId) -> (Pid, bool, Tid) {
@@ -55,6 +57,17 @@ pub(super) fn is_listed(rows: &[impl AsRef<Task>], row: &Task) -> bool {
     same.any(|listed: &Task| listed.id() == row.id())
 }
 
+/// Whether a process lives that may be among these leaders.
+pub(super) fn is_there(process: TaskId, leaders: &[Task]) -> bool {
+    match find_process(leaders, process.tid.0) {
+        Some(row) => is_start(row.start_time_ns, process.start_time_ns),
+        // Some hosts keep their own processes from programs. Another task may have the number by now.
+        None => std::fs::read(format!("/proc/{}/stat", process.tid)).is_ok_and(|line| {
+            parse_stat(&line).is_some_and(|stat| is_start(started(stat.start_ticks), process.start_time_ns))
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use cpuledger_model::boottime::Boottime;
@@ -73,5 +86,15 @@ mod tests {
         let listed = [row(7, 7, 1), row(7, 7, 2), row(7, 8, 1)].map(|row| is_listed(&rows, &row));
         let other = [row(7, 7, 3), row(3, 7, 1), row(9, 9, 1)].map(|row| is_listed(&rows, &row));
         assert_eq!((listed, other), ([true; 3], [false; 3]));
+    }
+
+    #[test]
+    fn a_process_that_the_walk_does_not_show_is_there_if_it_began_then() {
+        let stat = std::fs::read("/proc/self/stat").expect("/proc is mounted");
+        let start = started(parse_stat(&stat).expect("a stat").start_ticks);
+        let tid = Tid(std::process::id().cast_signed());
+        let process = |later_ns| TaskId { tid, start_time_ns: Boottime::from_ns(start.ns() + later_ns) };
+        let are_there = [0, 7, 1_000_000_000].map(|later_ns| is_there(process(later_ns), &[]));
+        assert_eq!(are_there, [true, true, false]);
     }
 }
