@@ -85,7 +85,7 @@ impl Containers {
             }
         }
         self.table.trim();
-        let shown: HashSet<&Name> = self.table.series(false).map(|(name, _)| name).collect();
+        let shown: HashSet<&Name> = self.table.series(&[]).map(|(name, _)| name).collect();
         let current: HashSet<&Arc<Name>> = by_cgroup.values().collect();
         self.labels.retain(|name, _| shown.contains(&**name) || current.contains(name));
     }

@@ -287,6 +287,7 @@ pub const LAYERS: &[Layers] = &[
             "listing",
             "otlp/messages",
             "otlp/target",
+            "otlp/pushes",
             "otlp/queue",
             "otlp/snapshot",
             "otlp/delivery",
