@@ -130,6 +130,11 @@ impl<T: Sums> Table<T> {
         own.chain([(REST.to_owned(), &self.rest, self.created_ns)])
     }
 
+    /// Whether a name has a series, or may get one without being added again.
+    pub fn ranks(&self, name: &Name) -> bool {
+        self.series.contains_key(name) || self.candidates.contains_key(name)
+    }
+
     /// What no series has.
     pub fn rest(&self) -> &T {
         &self.rest
