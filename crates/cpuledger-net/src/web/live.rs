@@ -82,6 +82,8 @@ pub struct Live {
     watched: Arc<(Mutex<Vec<Watched>>, Condvar)>,
     /// It keeps who descends from whom, which one interval does not tell of what sleeps.
     ancestry: Accumulator,
+    /// The end of the last interval, CLOCK_MONOTONIC in nanoseconds.
+    end_ns: Option<u64>,
     recording: Option<PathBuf>,
 }
 
@@ -89,7 +91,7 @@ impl Live {
     /// Of no visitor yet; `recording` is where one may be.
     pub fn new(recording: Option<PathBuf>) -> Live {
         let ancestry = Accumulator::new(&[Dimension::Ancestor]);
-        Live { watched: Arc::default(), ancestry, recording }
+        Live { watched: Arc::default(), ancestry, end_ns: None, recording }
     }
 
     /// Who descends from whom, as the last minutes tell it.
@@ -196,7 +198,7 @@ impl Sink for Live {
     }
 
     fn wanted(&self) -> Wanted {
-        let beside = self.ancestry.wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS]));
+        let beside = self.ancestry.wanted().and(&Wanted::of(&[], &[Column::END_NS, Column::END_REALTIME_NS]));
         self.lock().iter().fold(beside, |wanted, own| wanted.and(&own.empty.wanted()))
     }
 
@@ -205,6 +207,12 @@ impl Sink for Live {
     }
 
     fn add(&mut self, frame: &Frame) {
+        // Another ring begins with old intervals.
+        let end_ns = frame.figure(Column::END_NS);
+        if end_ns.zip(self.end_ns).is_some_and(|(end_ns, last_ns)| end_ns <= last_ns) {
+            return;
+        }
+        self.end_ns = end_ns.or(self.end_ns);
         let users = Users::shared();
         let labels = |reports: &[&Report]| labels(reports, &users);
         self.ancestry.begin_again();
@@ -263,6 +271,19 @@ mod tests {
         assert_eq!(live.visit(&view(1), &is_kept).err(), Some(Full::Visitors));
         stay.truncate(1);
         assert!(live.visit(&view(MOST_VIEWS + 1), &is_kept).is_ok());
+    }
+
+    #[test]
+    fn intervals_of_before_are_not_sent_again_when_another_ring_begins() {
+        let mut live = Live::new(None);
+        let mut visitor = live.visit(&view(1), &Arc::default()).expect("room");
+        for second in [1, 2, 1, 2, 3] {
+            let mut frame = frame(second);
+            frame.set_figure(Column::END_NS, Some(second));
+            live.add(&frame);
+        }
+        let events: Vec<Bytes> = std::iter::from_fn(|| visitor.try_recv().ok()).collect();
+        assert_eq!(events.len(), 3, "{events:?}");
     }
 
     #[test]
