@@ -72,6 +72,8 @@ struct Watched {
     view: View,
     empty: Accumulator,
     visitors: Vec<Visitor>,
+    /// Whether what it needs is decoded. Of an interval that was decoded before the view came, it would have no names.
+    is_decoded: bool,
     /// The last interval, for who comes next.
     last: Option<Bytes>,
 }
@@ -127,7 +129,8 @@ impl Live {
                 // Ancestors are added up once for all views.
                 let question = Question { dimensions: vec![view.by], ..view.question(0) };
                 let empty = question.accumulator();
-                watched.push(Watched { view: view.clone(), empty, visitors: Vec::new(), last: None });
+                let (view, visitors) = (view.clone(), Vec::new());
+                watched.push(Watched { view, empty, visitors, is_decoded: false, last: None });
                 watched.len() - 1
             }
         };
@@ -199,7 +202,10 @@ impl Sink for Live {
 
     fn wanted(&self) -> Wanted {
         let beside = self.ancestry.wanted().and(&Wanted::of(&[], &[Column::END_NS, Column::END_REALTIME_NS]));
-        self.lock().iter().fold(beside, |wanted, own| wanted.and(&own.empty.wanted()))
+        self.lock().iter_mut().fold(beside, |wanted, own| {
+            own.is_decoded = true;
+            wanted.and(&own.empty.wanted())
+        })
     }
 
     fn accounts(&self) -> Accounts {
@@ -219,7 +225,7 @@ impl Sink for Live {
         self.ancestry.add(frame, instants_of(frame));
         let ancestry = self.ancestry.report(Dimension::Ancestor, BRANCHES);
         let mut watched = self.lock();
-        for own in watched.iter_mut() {
+        for own in watched.iter_mut().filter(|own| own.is_decoded) {
             let event = own.event(frame, &ancestry, &labels);
             own.publish(event);
         }
@@ -277,6 +283,7 @@ mod tests {
     fn intervals_of_before_are_not_sent_again_when_another_ring_begins() {
         let mut live = Live::new(None);
         let mut visitor = live.visit(&view(1), &Arc::default()).expect("room");
+        live.wanted();
         for second in [1, 2, 1, 2, 3] {
             let mut frame = frame(second);
             frame.set_figure(Column::END_NS, Some(second));
@@ -287,11 +294,25 @@ mod tests {
     }
 
     #[test]
+    fn a_view_has_no_interval_that_was_decoded_before_it_came() {
+        let (mut live, is_kept) = (Live::new(None), Arc::default());
+        let mut early = live.visit(&view(1), &is_kept).expect("room");
+        live.wanted();
+        let mut late = live.visit(&view(2), &is_kept).expect("room");
+        live.add(&frame(1));
+        assert!(early.try_recv().is_ok() && late.try_recv().is_err());
+        live.wanted();
+        live.add(&frame(2));
+        assert!(early.try_recv().is_ok() && late.try_recv().is_ok());
+    }
+
+    #[test]
     fn a_slow_visitor_misses_intervals_and_holds_nobody_up() {
         let (mut live, is_kept) = (Live::new(None), Arc::default());
         let mut slow = live.visit(&view(1), &is_kept).expect("room");
         let mut quick = live.visit(&view(1), &is_kept).expect("room");
         for number in 1..=100 {
+            live.wanted();
             live.add(&frame(number));
             let event = quick.try_recv().expect("an event");
             assert!(
