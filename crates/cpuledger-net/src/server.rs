@@ -77,8 +77,6 @@ pub struct Server<S> {
     access: Arc<Access>,
     config_path: Option<PathBuf>,
     config: Mutex<Arc<WebConfig>>,
-    /// Whether a configuration that lets everybody read does not come into force.
-    is_guarded: bool,
     connections: Mutex<Connections>,
 }
 
@@ -126,14 +124,13 @@ impl Connections {
 
 impl<S: Site> Server<S> {
     /// Of this site, with what `--web-config` says.
-    pub fn new(site: S, config_path: Option<PathBuf>, config: WebConfig, is_guarded: bool) -> Server<S> {
+    pub fn new(site: S, config_path: Option<PathBuf>, config: WebConfig) -> Server<S> {
         let connections = Connections { next: 0, live: BTreeMap::new(), empty_since: Instant::now() };
         Server {
             site,
             access: Arc::default(),
             config_path,
             config: Mutex::new(Arc::new(config)),
-            is_guarded,
             connections: Mutex::new(connections),
         }
     }
@@ -177,20 +174,18 @@ impl<S: Site> Server<S> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The configuration, read again if its files have changed. One that is wrong leaves the old one in force.
+    /// The configuration, read again if its files have changed. One that is wrong, or lets more read than before, leaves the old one in force.
     fn config(&self) -> Arc<WebConfig> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.config_path
             && config.has_changed()
         {
             let (read, files) = WebConfig::read(path);
-            let reason = match read {
-                Ok(new) if self.is_guarded && !new.is_guarded() => {
-                    Err("it has no certificate, or no password any more".to_owned())
-                }
-                read => read.map_err(|error| error.to_string()),
-            };
-            let mut new = reason.unwrap_or_else(|reason| {
+            let read = read.map_err(|error| error.to_string()).and_then(|new| match config.lost_in(&new) {
+                Some(loss) => Err(format!("{}: {loss}, which takes a restart", path.display())),
+                None => Ok(new),
+            });
+            let mut new = read.unwrap_or_else(|reason| {
                 warn(&format!("{reason}; the configuration from before stays in force"));
                 WebConfig::clone(&config)
             });
