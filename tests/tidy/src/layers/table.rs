@@ -298,6 +298,7 @@ pub const LAYERS: &[Layers] = &[
             "mcp",
             "access",
             "listen",
+            "patient",
             "web_config",
             "events",
             "server",
