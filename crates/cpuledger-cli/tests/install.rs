@@ -177,6 +177,19 @@ fn what_is_not_built_is_not_installed() {
     assert_eq!((files(&root), root.join("usr/libexec/cpuledger").exists()), (BTreeSet::new(), false));
 }
 
+/// A unit that still ran would name a program that is gone.
+#[test]
+fn uninstalling_stops_every_unit() {
+    let script = fs::read_to_string(root().join("scripts/install")).expect("it is there");
+    let (_, removal) = script.split_once("if [ -n \"$uninstall\" ]; then").expect("it removes");
+    let (removal, _) = removal.split_once("each take").expect("it takes files away");
+    for unit in INSTALLED.iter().filter_map(|name| name.strip_prefix("usr/lib/systemd/system/")) {
+        let short = unit.strip_prefix("cpuledger-").unwrap_or(unit);
+        let is_stopped = removal.split_whitespace().any(|word| word.trim_end_matches(';') == short);
+        assert!(is_stopped, "scripts/install --uninstall does not stop {unit}");
+    }
+}
+
 /// A new page, completion or unit has to be in a package, and a new package has to be known to Debian and RPM.
 #[test]
 fn nothing_of_the_tree_is_in_no_package() {

@@ -322,6 +322,11 @@ fn tls_and_passwords_are_those_of_the_file_and_change_with_it_root() {
     assert_eq!(status(Some("scraper:other")), "200");
     fs::write(&config, "tls_server_config: nonsense\n").expect("a file");
     assert_eq!(status(Some("scraper:other")), "200", "what is wrong changes nothing");
+    for less in ["", tls, &users(OTHER)[tls.len()..]] {
+        fs::write(&config, less).expect("a file");
+        assert_eq!(status(None), "401", "what would let everybody read does not come into force: {less}");
+        assert_eq!(status(Some("scraper:other")), "200", "{less}");
+    }
     // Half a handshake holds nobody up.
     let _half: Vec<TcpStream> =
         (0..300).map(|_| TcpStream::connect(metrics.address).expect("it listens")).collect();
@@ -353,6 +358,10 @@ fn what_is_wrong_is_said_in_one_sentence_root() {
         (": [", "is not YAML"),
         ("tls_server_config:\n  cert_file: a\n", "needs `key_file`"),
         ("tls_server_config:\n  cert_file: a\n  key_file: b\n", "cannot read"),
+        (
+            "tls_server_config:\n  cert_file: a\n  key_file: b\n  client_ca_file: c\n",
+            "client_ca_file needs `client_auth_type`",
+        ),
         ("basic_auth_users:\n  me: secret\n", "the password of `me` is not a bcrypt hash"),
         ("http_server_config:\n  http2: true\n", "`http_server_config` is not supported"),
         ("- 1\n", "is not a mapping"),

@@ -14,7 +14,7 @@ use crate::own::{clock_ns, realtime_ns};
 use crate::pairs::{self, Waited};
 use crate::processes::{self, Process, Processes};
 use crate::scrapers::{Scrapers, Visitor};
-use crate::series::{Settle, Table};
+use crate::series::{Rounds, Settle, Table};
 use crate::totals::Figure;
 
 /// The time of all CPUs, in nanoseconds: the capacity is the sum of the other three.
@@ -90,6 +90,8 @@ pub struct Books {
     is_known: [bool; Amounts::FIGURES],
     machine: Machine,
     scrapers: Scrapers,
+    /// The number of the round of these that is not over yet.
+    round: u64,
     /// Until when there are intervals, CLOCK_MONOTONIC in nanoseconds.
     end_ns: Option<u64>,
     /// The same, CLOCK_REALTIME.
@@ -137,6 +139,7 @@ impl Books {
             pairs_ns: None,
             machine: Machine::default(),
             scrapers: Scrapers::default(),
+            round: 0,
             end_ns: None,
             end_realtime_ns: None,
             settled: Instant::now(),
@@ -314,10 +317,17 @@ impl Books {
         if !self.scrapers.visit(scraper, now) {
             return;
         }
-        self.revision += self.all_tables().map(|table| u64::from(table.seen_by_all())).sum::<u64>();
+        let round = self.round;
+        self.round += 1;
+        self.revision += self.all_tables().map(|table| u64::from(table.seen_by_all(round))).sum::<u64>();
         if let Some(detail) = &mut self.detail {
-            detail.processes.were_shown();
+            detail.processes.were_shown(round);
         }
+    }
+
+    /// The number of the round of scrapers that is not over yet.
+    pub fn round(&self) -> u64 {
+        self.round
     }
 
     /// Whether an interval has told a figure.
@@ -359,9 +369,9 @@ impl Books {
         Some(Modes { unknown_ns: modes.unknown_ns + untold_ns, ..modes })
     }
 
-    /// The processes that use most.
-    pub fn processes(&self) -> Vec<&Process> {
-        self.detail.as_ref().map(|detail| detail.processes.shown()).unwrap_or_default()
+    /// The processes that use most, and those that were shown last in one of the rounds `again`.
+    pub fn processes(&self, again: Rounds<'_>) -> Vec<&Process> {
+        self.detail.as_ref().map(|detail| detail.processes.shown(again)).unwrap_or_default()
     }
 
     /// The sets of other exporters.

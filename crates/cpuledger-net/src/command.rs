@@ -166,7 +166,7 @@ fn serve_metrics(arguments: &metrics::Arguments) -> anyhow::Result<()> {
     let is_open = config.users.is_empty() && !config.requires_certificate;
     let (is_plain, scheme) = (config.tls.is_none(), scheme(&config));
     let site = Metrics::new(shared.clone());
-    let server = Arc::new(Server::new(site, arguments.web_config.clone(), config, false));
+    let server = Arc::new(Server::new(site, arguments.web_config.clone(), config));
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let (listeners, _) = listeners(&arguments.listen, USUAL).await?;
@@ -210,7 +210,7 @@ fn serve_web(arguments: web::Arguments) -> anyhow::Result<()> {
         let recording = arguments.recording.or_else(usual_recording);
         let (live, scheme) = (Live::new(recording.clone()), scheme(&config));
         let site = Page::new(live.clone(), recording, connection.audience.clone());
-        let server = Arc::new(Server::new(site, arguments.web_config, config, exposed.is_some()));
+        let server = Arc::new(Server::new(site, arguments.web_config, config));
         follow::start(connection, live).context("cannot start the thread that reads the service")?;
         let ended = ended()?;
         let idle = arguments.idle.unwrap_or(if is_for_visitors { USUAL_IDLE } else { 0 });

@@ -131,7 +131,7 @@ impl Page {
 
     /// The samples of a family of cpuledger's own.
     fn samples(&mut self, family: &Family, books: &Books, own: Option<&Own>) {
-        samples::each(family.kind, books, own, false, |Sample { by, labels, value, created_ns }| {
+        samples::each(family.kind, books, own, &[], |Sample { by, labels, value, created_ns }| {
             let by = by.map(|by| ("by", by.name()));
             let labels = in_braces(by.into_iter().chain(labels.iter().map(|label| label.own)));
             self.sample(family, &labels, value);

@@ -25,6 +25,7 @@ mod modes;
 pub mod otlp;
 mod own;
 mod pairs;
+mod patient;
 mod processes;
 mod push;
 mod read;

@@ -2,6 +2,7 @@
 
 pub mod delivery;
 pub mod messages;
+pub mod pushes;
 pub mod queue;
 pub mod snapshot;
 pub mod target;

@@ -5,7 +5,7 @@ use cpuledger_report::{Accumulator, Dimension, Name};
 use rustc_hash::FxHashMap;
 
 use crate::labels::{self, REST, UNKNOWN};
-use crate::series::Table;
+use crate::series::{Rounds, Table};
 use crate::totals::Sums;
 use crate::users::Users;
 
@@ -78,9 +78,9 @@ fn culprit(party: Party, name: &str) -> String {
 /// Who had the CPU, or why nobody had it; who waited; how long, in nanoseconds; and since when this is added up, CLOCK_REALTIME.
 pub type Line = (String, String, u128, u64);
 
-/// The pairs, those that have left too if these are wanted, and the rest last.
-pub fn lines(table: &Table<Waited>, with_retired: bool) -> impl Iterator<Item = Line> {
-    let own = table.series(with_retired).map(|(name, own)| {
+/// The pairs, those that left after one of the rounds `again`, and the rest last.
+pub fn lines(table: &Table<Waited>, again: Rounds<'_>) -> impl Iterator<Item = Line> {
+    let own = table.series(again).map(|(name, own)| {
         let sides: &[Option<Vec<u8>>] = if let Name::Path(sides) = name { sides } else { &[] };
         let text = |side| {
             let text = sides.get(side).and_then(Option::as_deref).unwrap_or_default();
@@ -125,7 +125,7 @@ mod tests {
     /// The sums by their labels.
     fn shown(books: &Books, by: Dimension) -> Vec<(String, String, u128)> {
         let table = books.pairs().find(|(own, _)| *own == by).expect("the cgroup tells it").1;
-        lines(table, false).map(|(culprit, victim, ns, _)| (culprit, victim, ns)).collect()
+        lines(table, &[]).map(|(culprit, victim, ns, _)| (culprit, victim, ns)).collect()
     }
 
     #[test]

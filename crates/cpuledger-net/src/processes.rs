@@ -3,14 +3,14 @@
 //! A process counts from when it is chosen. Its dead children are processes of their own, and are not in it. There is no rest: the sum over all
 //! names is in the series by command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_proc::escape::escaped;
 
 use crate::modes::{Modes, sum};
-use crate::series::{CANDIDATES, HYSTERESIS, IDLE, LEAVING_SHARE, fading};
+use crate::series::{CANDIDATES, HYSTERESIS, IDLE, LEAVING_SHARE, Rounds, fading};
 
 /// What is needed of a frame beside [`crate::modes::COLUMNS`].
 pub const COLUMNS: [Column; 10] = [
@@ -70,8 +70,9 @@ pub struct Process {
 pub struct Processes {
     limit: usize,
     chosen: HashMap<Id, Process>,
-    /// Those that have ended or have another name, until they are shown once more.
-    last_looks: Vec<Process>,
+    /// Those that have ended, gave way or have another name, oldest first, each with the last round that it was shown in; `None`: it is still to
+    /// be shown.
+    last_looks: VecDeque<(Option<u64>, Process)>,
     /// Names and scores of others that live.
     candidates: HashMap<Id, (String, f64)>,
     intervals: u64,
@@ -85,9 +86,19 @@ impl Processes {
         Processes { limit, ..Processes::default() }
     }
 
-    /// Those to be shown, by pid.
-    pub fn shown(&self) -> Vec<&Process> {
-        let mut all: Vec<&Process> = self.chosen.values().chain(&self.last_looks).collect();
+    /// Those to be shown, by pid; also those that were shown last in one of the rounds `again`.
+    pub fn shown(&self, again: Rounds<'_>) -> Vec<&Process> {
+        // One that was chosen again goes by the same name.
+        let is_chosen = |own: &Process| {
+            let is_it = |other: &Process| (other.pid, other.creation_ns) == (own.pid, own.creation_ns);
+            self.chosen.values().any(|other| is_it(other) && other.name == own.name)
+        };
+        let last_looks = self.last_looks.iter().filter(|(round, own)| match round {
+            Some(round) => again.binary_search(round).is_ok() && !is_chosen(own),
+            None => true,
+        });
+        let last_looks = last_looks.map(|(_, process)| process);
+        let mut all: Vec<&Process> = self.chosen.values().chain(last_looks).collect();
         all.sort_by_key(|process| (process.pid, process.creation_ns, process.since_ns));
         all
     }
@@ -138,10 +149,8 @@ impl Processes {
         if process.name != name {
             // What it used in this interval counts for the new name.
             let renamed = Process::new(id.0, process.creation_ns, name, began_ns, process.score);
-            self.last_looks.push(std::mem::replace(process, renamed));
-            if self.last_looks.len() > self.limit.saturating_mul(CANDIDATES) {
-                self.last_looks.swap_remove(0);
-            }
+            let old = std::mem::replace(process, renamed);
+            self.last_looks.push_back((None, old));
         }
         let user_ns = sum(table, row, &[Column::SELF_USER_NS, Column::EXITED_THREADS_USER_NS]);
         process.modes.add(cpu_ns, user_ns, table.get(Column::STOLEN_NS, row));
@@ -173,12 +182,18 @@ impl Processes {
             }
         }
         let ended = ended.into_iter().filter_map(|id| self.chosen.remove(&id));
-        self.last_looks.extend(ended);
+        self.last_looks.extend(ended.map(|process| (None, process)));
+        self.trim_last_looks();
     }
 
-    /// They were shown: those that have ended leave.
-    pub fn were_shown(&mut self) {
-        self.last_looks.clear();
+    fn trim_last_looks(&mut self) {
+        let most = self.limit.saturating_mul(CANDIDATES);
+        self.last_looks.drain(..self.last_looks.len().saturating_sub(most));
+    }
+
+    /// They were shown in this round: those that have ended leave, and are remembered in case that was lost.
+    pub fn were_shown(&mut self, round: u64) {
+        self.last_looks.iter_mut().for_each(|(shown, _)| *shown = shown.or(Some(round)));
     }
 
     /// Chooses who is shown from `now_ns` on, CLOCK_REALTIME; `passed` since the last time.
@@ -215,10 +230,11 @@ impl Processes {
         for (score, id, idle) in ranked {
             let is_beaten = best.next().is_some_and(|best| best > score * HYSTERESIS);
             if idle >= IDLE || (is_beaten && left < (self.limit / LEAVING_SHARE).max(1)) {
-                self.last_looks.extend(self.chosen.remove(&id));
+                self.last_looks.extend(self.chosen.remove(&id).map(|process| (None, process)));
                 left += 1;
             }
         }
+        self.trim_last_looks();
     }
 }
 

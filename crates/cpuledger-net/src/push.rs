@@ -16,9 +16,9 @@ use crate::books::Books;
 use crate::follow::{self, Connection, Shared};
 use crate::gzip::packed;
 use crate::otlp::delivery::{self, Outbox};
-use crate::otlp::messages::KeyValue;
+use crate::otlp::messages::{KeyValue, Request};
 use crate::otlp::queue::Queue;
-use crate::otlp::snapshot;
+use crate::otlp::snapshot::{self, Cut};
 use crate::otlp::target::{Target, resource};
 use crate::own::realtime_ns;
 use crate::scrapers::Visitor;
@@ -38,8 +38,6 @@ pub struct Push {
     last_ns: u64,
     /// How many intervals that had.
     intervals: u64,
-    /// How many requests were lost before that.
-    lost: u64,
 }
 
 /// Pushes until a signal comes.
@@ -64,7 +62,6 @@ pub fn run(arguments: &Arguments, dimensions: &[Dimension], connection: Connecti
         series,
         last_ns: 0,
         intervals: 0,
-        lost: 0,
     };
     if target.shows_headers() {
         warn(&format!("headers go to {target} in the clear; use https"));
@@ -100,7 +97,9 @@ impl Push {
 
     /// Puts the books as they are into the queue, if there is something new.
     fn push(&mut self) {
-        let requests = {
+        let again = self.outbox.owed();
+        let mut bodies = Vec::new();
+        let round = {
             let mut books = self.shared.books();
             let now = Instant::now();
             books.settle(now);
@@ -115,17 +114,128 @@ impl Push {
             let when_ns = if is_new { books.realtime_ns() } else { realtime_ns() };
             self.last_ns = when_ns.max(self.last_ns + 1);
             let figures = self.outbox.figures();
-            let lost = self.outbox.lost();
-            let with_retired = std::mem::replace(&mut self.lost, lost) != lost;
+            let cut = Cut { now_ns: self.last_ns, again: &again };
             let (own, resource) = (&self.shared.own, &self.resource);
-            let requests = snapshot::requests(&books, own, &figures, resource, self.last_ns, with_retired);
+            // Packed at once: a request takes many times its bytes as long as it is not.
+            let mut pack = |request: Request| bodies.push(packed(&request.encode_to_vec()));
+            snapshot::requests(&books, own, &figures, resource, cut, &mut pack);
+            let round = books.round();
             books.visit(Visitor { peer: "push", agent: "cpuledger" }, now);
             if books.machine().capacity_ns > MOST_NS {
                 books.renew(self.series);
                 self.intervals = 0;
             }
-            requests
+            round
         };
-        requests.iter().for_each(|request| self.outbox.push(packed(&request.encode_to_vec())));
+        self.outbox.push_all(round, &again, bodies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::io::Read;
+
+    use cpuledger_model::frame::{Column, Frame, Section};
+    use flate2::read::GzDecoder;
+
+    use super::*;
+    use crate::otlp::messages::{Data, Point, Value};
+
+    const SERIES: usize = 4;
+
+    /// The interval of that number, in which the process of each number used that time.
+    fn frame(number: u64, used: &[(u64, u64)]) -> Frame {
+        let mut frame = Frame::new();
+        let ns = used.iter().map(|(_, ns)| ns).sum();
+        for (column, value) in [
+            (Column::START_NS, number),
+            (Column::END_NS, number + 1),
+            (Column::END_REALTIME_NS, 1_000_000 + number),
+            (Column::CAPACITY_NS, ns),
+            (Column::ATTRIBUTED_NS, ns),
+            (Column::IDLE_NS, 0),
+        ] {
+            frame.set_figure(column, Some(value));
+        }
+        frame.table_mut(Section::Processes).reset(used.len());
+        for (row, (process, ns)) in used.iter().enumerate() {
+            let comm = frame.intern(format!("name {process}").as_bytes());
+            let table = frame.table_mut(Section::Processes);
+            table.set_signed(Column::PID, row, Some(process.cast_signed() + 2));
+            for (column, value) in [
+                (Column::START_TIME_NS, *process),
+                (Column::COMM, comm),
+                (Column::CPU_NS, *ns),
+                (Column::SELF_NS, *ns),
+                (Column::EXITED_THREADS_NS, 0),
+                (Column::EXITED_CHILDREN_NS, 0),
+            ] {
+                table.set(column, row, Some(value));
+            }
+        }
+        frame
+    }
+
+    /// The last values that a receiver has of whole numbers, by metric and attributes.
+    #[derive(Default)]
+    struct Receiver(HashMap<(String, String), i64>);
+
+    impl Receiver {
+        /// Takes a request. Returns the number of points by command.
+        fn take(&mut self, packed: &[u8]) -> usize {
+            let mut bytes = Vec::new();
+            GzDecoder::new(packed).read_to_end(&mut bytes).expect("gzip");
+            let request = Request::decode(&*bytes).expect("a request");
+            let mut by_command = 0;
+            for metric in request.resource_metrics.into_iter().flat_map(|own| own.scope_metrics) {
+                for metric in metric.metrics {
+                    let Some(Data::Sum(sum)) = metric.data else { continue };
+                    by_command +=
+                        if metric.name == "cpuledger.command.cpu.time" { sum.data_points.len() } else { 0 };
+                    for Point { attributes, value, .. } in sum.data_points {
+                        let Some(Value::Int(value)) = value else { continue };
+                        self.0.insert((metric.name.clone(), format!("{attributes:?}")), value);
+                    }
+                }
+            }
+            by_command
+        }
+
+        fn sum(&self, metric: &str) -> i64 {
+            self.0.iter().filter(|((own, _), _)| own == metric).map(|(_, value)| value).sum()
+        }
+    }
+
+    #[test]
+    fn after_a_loss_a_push_has_what_was_lost_and_no_other_series_that_has_left() {
+        let books = Books::new(&[Dimension::Command], SERIES).with_processes(2);
+        let mut push = Push {
+            shared: Shared::new(books, None),
+            outbox: Arc::new(Outbox::new(Queue::in_memory(1 << 20))),
+            resource: Vec::new(),
+            series: SERIES,
+            last_ns: 0,
+            intervals: 0,
+        };
+        let (mut receiver, mut most) = (Receiver::default(), 0);
+        let mut ns = 1_000_000_u64;
+        for number in 0..40_u64 {
+            // Each uses so much more that a series leaves for it, until the last ones.
+            ns = if number < 34 { ns * 11 / 5 } else { 1 };
+            let others = number.saturating_sub(12)..number;
+            let used: Vec<(u64, u64)> = others.map(|other| (other, 1_000)).chain([(number, ns)]).collect();
+            push.shared.books().add(&frame(number, &used));
+            push.push();
+            let is_taken = !matches!(number, 25 | 30 | 31);
+            while let Some(body) = push.outbox.settle_first(is_taken) {
+                let mut lost = Receiver::default();
+                most = most.max(if is_taken { &mut receiver } else { &mut lost }.take(&body));
+            }
+        }
+        assert_eq!(push.shared.books().machine().unbalanced, 0);
+        assert!(receiver.0.len() > 60, "{} series have come and gone", receiver.0.len());
+        assert_eq!(receiver.sum("cpuledger.command.cpu.time"), receiver.sum("cpuledger.attributed.time"));
+        assert!(most <= 3 * (SERIES + 1 + 4), "{most} points by command");
     }
 }

@@ -6,6 +6,7 @@ use crate::books::{Books, REASONS};
 use crate::families::{Kind, Label, OfPairs};
 use crate::own::Own;
 use crate::pairs;
+use crate::series::Rounds;
 
 /// A sample.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +21,12 @@ pub struct Sample<'a> {
     pub created_ns: u64,
 }
 
-/// All samples of a kind; those of series that have left too, if these are wanted. What is not known is not 0, and has no sample.
+/// All samples of a kind; those of series that left after one of the rounds `again`, too. What is not known is not 0, and has no sample.
 pub fn each(
     kind: Kind,
     books: &Books,
     own: Option<&Own>,
-    with_retired: bool,
+    again: Rounds<'_>,
     mut tell: impl FnMut(Sample<'_>),
 ) {
     let of_all = |value| Sample { by: None, labels: &[], value, created_ns: books.created_ns() };
@@ -34,7 +35,7 @@ pub fn each(
         Kind::Cpu | Kind::Series(_) | Kind::Directions(..) => {
             let figures = kind.of_name();
             for (by, table) in books.tables() {
-                for (name, totals, created_ns) in table.lines(with_retired) {
+                for (name, totals, created_ns) in table.lines(again) {
                     for (figure, part) in &figures {
                         let value = totals.get(*figure);
                         let own = Label::of("name", "", &name);
@@ -49,7 +50,7 @@ pub fn each(
         }
         Kind::Departed => {
             for (by, table) in books.tables() {
-                let (value, created_ns) = (table.left_ns(with_retired), table.created_ns());
+                let (value, created_ns) = (table.left_ns(again), table.created_ns());
                 tell(Sample { by: Some(by), labels: &[], value, created_ns });
             }
         }
@@ -61,10 +62,10 @@ pub fn each(
             for (by, table) in books.pairs() {
                 let (by, created_ns) = (Some(by), table.created_ns());
                 if of == OfPairs::Departed {
-                    tell(Sample { by, labels: &[], value: table.left_ns(with_retired), created_ns });
+                    tell(Sample { by, labels: &[], value: table.left_ns(again), created_ns });
                     continue;
                 }
-                for (culprit, victim, value, created_ns) in pairs::lines(table, with_retired) {
+                for (culprit, victim, value, created_ns) in pairs::lines(table, again) {
                     let caused_by = Label::of("caused_by", "cpuledger.caused_by", &culprit);
                     tell(Sample {
                         by,

@@ -38,7 +38,8 @@ pub struct Metrics {
 }
 
 impl Site for Metrics {
-    const LIMITS: Limits = Limits { connections: 64, head: Duration::from_secs(90) };
+    const LIMITS: Limits =
+        Limits { connections: 64, head: Duration::from_secs(90), answer: Duration::from_secs(30) };
 
     fn refusal(&self, request: &Request<Incoming>, checks_host: bool) -> Option<Response<Body>> {
         let is_refused = checks_host && (Hosts::is_foreign(request) || !self.hosts.are_named_by(request));

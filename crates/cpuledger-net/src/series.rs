@@ -32,6 +32,9 @@ const RETIRED: usize = 1 << 14;
 /// How many whole rounds of scrapers see the first value of a series, and the last one.
 const LOOKS: u32 = 2;
 
+/// Numbers of rounds of scrapers, in their order. Series that left after one of these are shown once more.
+pub type Rounds<'a> = &'a [u64];
+
 /// Where a series is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -41,8 +44,8 @@ enum Phase {
     Counting,
     /// It is shown with its last value for so many rounds more; amounts go to the rest.
     Leaving(u32),
-    /// It is not shown, and goes on where it was if it comes back. The number counts those that have left.
-    Left(u64),
+    /// It is not shown, and goes on where it was if it comes back. `order` counts those that have left; `round` is the last one that it was shown in.
+    Left { order: u64, round: u64 },
 }
 
 /// A series.
@@ -108,16 +111,28 @@ impl<T: Sums> Table<T> {
         }
     }
 
-    /// The series that are shown, in the order of their names, and if wanted those that have left and are remembered.
-    pub fn series(&self, with_retired: bool) -> impl Iterator<Item = (&Name, &Series<T>)> {
-        self.series.iter().chain(with_retired.then_some(&self.retired).into_iter().flatten())
+    /// The series that are shown, in the order of their names, and those that have left after one of the rounds `again` and are remembered.
+    pub fn series(&self, again: Rounds<'_>) -> impl Iterator<Item = (&Name, &Series<T>)> {
+        self.series.iter().chain(self.left_after(again))
+    }
+
+    fn left_after(&self, again: Rounds<'_>) -> impl Iterator<Item = (&Name, &Series<T>)> {
+        let is_wanted = |(_, own): &(&Name, &Series<T>)| match own.phase {
+            Phase::Left { round, .. } => again.binary_search(&round).is_ok(),
+            _ => false,
+        };
+        (!again.is_empty()).then_some(&self.retired).into_iter().flatten().filter(is_wanted)
     }
 
     /// The labels, sums and beginnings of these, and of the rest last.
-    pub fn lines(&self, with_retired: bool) -> impl Iterator<Item = (String, &T, u64)> {
-        let own =
-            self.series(with_retired).map(|(_, own)| (own.label.to_string(), &own.totals, own.created_ns));
+    pub fn lines(&self, again: Rounds<'_>) -> impl Iterator<Item = (String, &T, u64)> {
+        let own = self.series(again).map(|(_, own)| (own.label.to_string(), &own.totals, own.created_ns));
         own.chain([(REST.to_owned(), &self.rest, self.created_ns)])
+    }
+
+    /// Whether a name has a series, or may get one without being added again.
+    pub fn ranks(&self, name: &Name) -> bool {
+        self.series.contains_key(name) || self.candidates.contains_key(name)
     }
 
     /// What no series has.
@@ -137,9 +152,8 @@ impl<T: Sums> Table<T> {
     }
 
     /// CPU time of the series that have left and are not among [`Table::series`], in nanoseconds.
-    pub fn left_ns(&self, with_retired: bool) -> u128 {
-        let retired = with_retired.then_some(&self.retired).into_iter().flat_map(HashMap::values);
-        self.left_ns - retired.map(|own| own.totals.cpu_ns()).sum::<u128>()
+    pub fn left_ns(&self, again: Rounds<'_>) -> u128 {
+        self.left_ns - self.left_after(again).map(|(_, own)| own.totals.cpu_ns()).sum::<u128>()
     }
 
     /// Adds what a name used.
@@ -257,17 +271,18 @@ impl<T: Sums> Table<T> {
         }
     }
 
-    fn retire(&mut self, name: Name) {
+    fn retire(&mut self, name: Name, round: u64) {
         let Some(series) = self.series.remove(&name) else { return };
         self.retirements += 1;
         self.left_ns += series.totals.cpu_ns();
-        self.retired.insert(name, Series { phase: Phase::Left(self.retirements), ..series });
+        let phase = Phase::Left { order: self.retirements, round };
+        self.retired.insert(name, Series { phase, ..series });
         if self.retired.len() > RETIRED {
             // Half at once, so that each costs the same on average. What is forgotten stays in the sum.
             let oldest = self.retirements.saturating_sub(RETIRED as u64 / 2);
             let labels = &mut self.labels;
             self.retired.retain(|_, retired| {
-                let stays = !matches!(retired.phase, Phase::Left(order) if order <= oldest);
+                let stays = !matches!(retired.phase, Phase::Left { order, .. } if order <= oldest);
                 if !stays {
                     labels.remove(&retired.label);
                 }
@@ -288,8 +303,8 @@ pub trait Settle {
     /// Chooses who has a series from now on. `is_amid_round` says whether a scraper has been here since the last [`Settle::seen_by_all`].
     fn rank(&mut self, now_ns: u64, is_amid_round: bool);
 
-    /// A round is over: all scrapers have been here. Returns whether a series has left, so that other ones are shown.
-    fn seen_by_all(&mut self) -> bool;
+    /// The round of this number is over: all scrapers have been here. Returns whether a series has left, so that other ones are shown.
+    fn seen_by_all(&mut self, round: u64) -> bool;
 }
 
 impl<T: Sums> Settle for Table<T> {
@@ -331,7 +346,7 @@ impl<T: Sums> Settle for Table<T> {
         self.trim();
     }
 
-    fn seen_by_all(&mut self) -> bool {
+    fn seen_by_all(&mut self, round: u64) -> bool {
         let mut gone = Vec::new();
         for (name, series) in &mut self.series {
             series.phase = match series.phase {
@@ -342,11 +357,11 @@ impl<T: Sums> Settle for Table<T> {
                     continue;
                 }
                 Phase::Leaving(looks) => Phase::Leaving(looks - 1),
-                Phase::Left(order) => Phase::Left(order),
+                left @ Phase::Left { .. } => left,
             };
         }
         let has_left = !gone.is_empty();
-        gone.into_iter().for_each(|name| self.retire(name));
+        gone.into_iter().for_each(|name| self.retire(name, round));
         has_left
     }
 }

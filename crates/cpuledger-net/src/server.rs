@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::{Access, Answer};
 use crate::events::Events;
 use crate::listen::{Accepted, Listener, Stream};
+use crate::patient::Patient;
 use crate::web_config::WebConfig;
 
 /// A connection that is younger than that does not make room for another: who sends a request at once has its answer long before.
@@ -44,6 +45,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long a caller may take for the head of a request, and a connection may wait for the next one.
     pub head: Duration,
+    /// How long a caller may take nothing of its answer, which is held until then.
+    pub answer: Duration,
 }
 
 /// Who asks.
@@ -77,8 +80,6 @@ pub struct Server<S> {
     access: Arc<Access>,
     config_path: Option<PathBuf>,
     config: Mutex<Arc<WebConfig>>,
-    /// Whether a configuration that lets everybody read does not come into force.
-    is_guarded: bool,
     connections: Mutex<Connections>,
 }
 
@@ -126,14 +127,13 @@ impl Connections {
 
 impl<S: Site> Server<S> {
     /// Of this site, with what `--web-config` says.
-    pub fn new(site: S, config_path: Option<PathBuf>, config: WebConfig, is_guarded: bool) -> Server<S> {
+    pub fn new(site: S, config_path: Option<PathBuf>, config: WebConfig) -> Server<S> {
         let connections = Connections { next: 0, live: BTreeMap::new(), empty_since: Instant::now() };
         Server {
             site,
             access: Arc::default(),
             config_path,
             config: Mutex::new(Arc::new(config)),
-            is_guarded,
             connections: Mutex::new(connections),
         }
     }
@@ -177,20 +177,18 @@ impl<S: Site> Server<S> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The configuration, read again if its files have changed. One that is wrong leaves the old one in force.
+    /// The configuration, read again if its files have changed. One that is wrong, or lets more read than before, leaves the old one in force.
     fn config(&self) -> Arc<WebConfig> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.config_path
             && config.has_changed()
         {
             let (read, files) = WebConfig::read(path);
-            let reason = match read {
-                Ok(new) if self.is_guarded && !new.is_guarded() => {
-                    Err("it has no certificate, or no password any more".to_owned())
-                }
-                read => read.map_err(|error| error.to_string()),
-            };
-            let mut new = reason.unwrap_or_else(|reason| {
+            let read = read.map_err(|error| error.to_string()).and_then(|new| match config.lost_in(&new) {
+                Some(loss) => Err(format!("{}: {loss}, which takes a restart", path.display())),
+                None => Ok(new),
+            });
+            let mut new = read.unwrap_or_else(|reason| {
                 warn(&format!("{reason}; the configuration from before stays in force"));
                 WebConfig::clone(&config)
             });
@@ -202,6 +200,7 @@ impl<S: Site> Server<S> {
 
     async fn serve(self: Arc<Server<S>>, accepted: Accepted, is_kept: Arc<AtomicBool>) {
         let Accepted { stream, peer, checks_host } = accepted;
+        let stream = Patient::new(stream, S::LIMITS.answer);
         let config = self.config();
         match &config.tls {
             Some(tls) => {
@@ -311,7 +310,73 @@ pub fn with_packing(mut answer: Response<Body>, is_packed: bool) -> Response<Bod
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::UnixStream;
+    use tokio::task::JoinHandle;
+
     use super::*;
+
+    /// Answers with more than a connection holds.
+    struct Long;
+
+    const LONG: usize = 1 << 20;
+
+    impl Site for Long {
+        const LIMITS: Limits =
+            Limits { connections: 4, head: Duration::from_secs(60), answer: Duration::from_secs(1) };
+
+        fn refusal(&self, _: &Request<Incoming>, _: bool) -> Option<Response<Body>> {
+            None
+        }
+
+        async fn answer(&self, _: &Request<Incoming>, _: Caller<'_>) -> Response<Body> {
+            text(StatusCode::OK, vec![b'x'; LONG])
+        }
+    }
+
+    /// A connection that is served, after a request.
+    async fn asked() -> (UnixStream, JoinHandle<()>) {
+        let (own, other) = UnixStream::pair().expect("sockets");
+        let server = Arc::new(Server::new(Long, None, WebConfig::default()));
+        let accepted = Accepted { stream: Box::new(other), peer: String::new(), checks_host: false };
+        let served = tokio::spawn(server.serve(accepted, Arc::default()));
+        own.try_write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is taken");
+        (own, served)
+    }
+
+    fn block_on(what: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(what);
+    }
+
+    #[test]
+    fn an_answer_that_nobody_reads_is_not_held() {
+        block_on(async {
+            let (own, served) = asked().await;
+            let begin = Instant::now();
+            timeout(Duration::from_secs(20), served).await.expect("it ends").expect("no panic");
+            assert!(begin.elapsed() >= Long::LIMITS.answer);
+            drop(own);
+        });
+    }
+
+    #[test]
+    fn one_that_is_read_slowly_arrives() {
+        block_on(async {
+            let (own, served) = asked().await;
+            let (mut read, mut some) = (0, vec![0; 1 << 16]);
+            while read < LONG {
+                // In all, that takes longer than the server waits for one who takes nothing.
+                sleep(Long::LIMITS.answer / 8).await;
+                own.readable().await.expect("it is open");
+                match own.try_read(&mut some) {
+                    Ok(0) => panic!("it has ended after {read} bytes"),
+                    Ok(bytes) => read += bytes,
+                    Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+                }
+            }
+            served.abort();
+        });
+    }
 
     #[test]
     fn gzip_is_for_those_who_ask_for_it() {

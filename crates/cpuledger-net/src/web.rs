@@ -78,7 +78,7 @@ impl Page {
             "version": env!("CARGO_PKG_VERSION"),
             "dimensions": ask::names(),
         });
-        json_of(about.to_string(), false)
+        json_of(about.to_string().into(), false)
     }
 
     fn live(&self, request: &Request<Incoming>, ask: &Ask, caller: Caller<'_>) -> Response<Body> {
@@ -103,20 +103,25 @@ impl Page {
 
     async fn history(&self, request: &Request<Incoming>, ask: Ask) -> Response<Body> {
         match self.history.sheet(ask).await {
-            Some(Ok(sheet)) => json_of(sheet, accepts_gzip(request.headers())),
+            Some(Ok(sheet)) => {
+                let is_packed = accepts_gzip(request.headers());
+                let bytes = if is_packed { packed(sheet.as_bytes()) } else { sheet.into_bytes() };
+                self.history.unread(bytes).map_or_else(busy, |bytes| json_of(bytes, is_packed))
+            }
             // A browser would write an error into its console for what is over in a second.
             Some(Err(error)) if error.is::<NoIntervalYet>() => text(StatusCode::NO_CONTENT, ""),
             Some(Err(error)) => text(StatusCode::NOT_FOUND, sentence(&error) + "\n"),
-            None => text(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many questions wait for an answer; ask again in a second\n",
-            ),
+            None => busy(),
         }
     }
 }
 
 impl Site for Page {
-    const LIMITS: Limits = Limits { connections: MOST_VISITORS + 64, head: Duration::from_secs(15) };
+    const LIMITS: Limits = Limits {
+        connections: MOST_VISITORS + 64,
+        head: Duration::from_secs(15),
+        answer: Duration::from_secs(30),
+    };
 
     fn refusal(&self, request: &Request<Incoming>, checks_host: bool) -> Option<Response<Body>> {
         if checks_host && !self.hosts.are_named_by(request) {
@@ -151,8 +156,12 @@ impl Site for Page {
     }
 }
 
-/// An answer that is JSON.
-fn json_of(text: String, is_packed: bool) -> Response<Body> {
-    let body: Bytes = if is_packed { packed(text.as_bytes()).into() } else { text.into() };
-    with_packing(with_type(Response::new(Either::Left(Full::new(body))), "application/json"), is_packed)
+/// The answer to a question for which there is no room.
+fn busy() -> Response<Body> {
+    text(StatusCode::SERVICE_UNAVAILABLE, "too many questions wait for an answer; ask again in a second\n")
+}
+
+/// An answer that is JSON, in bytes that are packed if it says so.
+fn json_of(bytes: Bytes, is_packed: bool) -> Response<Body> {
+    with_packing(with_type(Response::new(Either::Left(Full::new(bytes))), "application/json"), is_packed)
 }

@@ -63,7 +63,7 @@ impl WebConfig {
                     let settings = tls_settings(value).map_err(wrong)?;
                     let settings = settings.below(path.parent().unwrap_or(Path::new(".")));
                     files.extend(settings.files().map(|file| (file.clone(), state(file))));
-                    config.requires_certificate = settings.client_auth_type.as_deref() == Some(REQUIRED);
+                    config.requires_certificate = settings.client_auth_type() == REQUIRED;
                     config.tls = Some(Arc::new(settings.server(path)?));
                 }
                 "basic_auth_users" => config.users = read_users(value).map_err(wrong)?,
@@ -76,6 +76,19 @@ impl WebConfig {
     /// Whether nobody reads without a password or a certificate, and nobody listens in.
     pub fn is_guarded(&self) -> bool {
         self.tls.is_some() && (self.requires_certificate || !self.users.is_empty())
+    }
+
+    /// What keeps others out here and not in `new`: a sentence about that. A file that was emptied does not open the door.
+    pub fn lost_in(&self, new: &WebConfig) -> Option<&'static str> {
+        if self.tls.is_some() && new.tls.is_none() {
+            Some("it has no `tls_server_config` any more")
+        } else if self.requires_certificate && !new.requires_certificate {
+            Some("it needs no certificates of clients any more")
+        } else if !self.users.is_empty() && new.users.is_empty() {
+            Some("it has no `basic_auth_users` any more")
+        } else {
+            None
+        }
     }
 
     /// From now on these are its files.
@@ -147,10 +160,18 @@ fn tls_settings(node: &Yaml<'_>) -> Result<TlsSettings, String> {
             return Err(format!("tls_server_config needs `{key}`"));
         }
     }
+    // As the exporter toolkit has it: without a type, nobody would be asked for a certificate of these.
+    if settings.client_ca_file.is_some() && matches!(settings.client_auth_type(), "" | "NoClientCert") {
+        return Err(format!("client_ca_file needs `client_auth_type`, such as {REQUIRED}"));
+    }
     Ok(settings)
 }
 
 impl TlsSettings {
+    fn client_auth_type(&self) -> &str {
+        self.client_auth_type.as_deref().unwrap_or_default()
+    }
+
     /// Relative paths start where the file is.
     fn below(mut self, folder: &Path) -> TlsSettings {
         for path in [&mut self.cert_file, &mut self.key_file].into_iter().chain(&mut self.client_ca_file) {
@@ -201,11 +222,11 @@ impl TlsSettings {
     /// Whose certificates clients may show, and whether they have to.
     fn client_authorities(&self) -> Result<Option<(RootCertStore, bool)>, ConfigError> {
         let wrong = |path: &Path, reason: String| ConfigError::Wrong { path: path.to_owned(), reason };
-        let is_required = match self.client_auth_type.as_deref() {
-            None | Some("" | "NoClientCert") => return Ok(None),
-            Some(REQUIRED) => true,
-            Some("VerifyClientCertIfGiven") => false,
-            Some(other) => {
+        let is_required = match self.client_auth_type() {
+            "" | "NoClientCert" => return Ok(None),
+            REQUIRED => true,
+            "VerifyClientCertIfGiven" => false,
+            other => {
                 let known = "NoClientCert, VerifyClientCertIfGiven and RequireAndVerifyClientCert";
                 return Err(wrong(
                     &self.cert_file,
@@ -230,4 +251,47 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let all = all.map_err(|error| wrong(format!("it has no certificate in PEM: {error}")))?;
     if all.is_empty() { Err(wrong("it has no certificate in PEM".into())) } else { Ok(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::server::ResolvesServerCertUsingSni;
+
+    #[test]
+    fn authorities_without_a_type_are_refused() {
+        let refusal = |more: &str| {
+            let text = format!("cert_file: a\nkey_file: b\n{more}");
+            tls_settings(&Yaml::load_from_str(&text).expect("YAML")[0]).err()
+        };
+        for wrong in ["", "client_auth_type: NoClientCert\n", "client_auth_type: ''\n"] {
+            let sentence = refusal(&format!("{wrong}client_ca_file: ca.pem\n")).expect("it is wrong");
+            assert!(sentence.contains("client_ca_file needs `client_auth_type`"), "{sentence}");
+        }
+        assert_eq!(refusal("client_auth_type: NoClientCert\n"), None);
+        assert_eq!(refusal(&format!("client_auth_type: {REQUIRED}\nclient_ca_file: ca.pem\n")), None);
+    }
+
+    #[test]
+    fn what_keeps_others_out_is_not_lost() {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("they are there")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
+        let users = BTreeMap::from([("me".to_owned(), "hash".to_owned())]);
+        let open = WebConfig::default();
+        let full =
+            WebConfig { tls: Some(Arc::new(tls)), requires_certificate: true, users, files: Files::new() };
+        assert_eq!((full.lost_in(&full), open.lost_in(&open), open.lost_in(&full)), (None, None, None));
+        for (less, word) in [
+            (open.clone(), "`tls_server_config`"),
+            (WebConfig { tls: None, ..full.clone() }, "`tls_server_config`"),
+            (WebConfig { requires_certificate: false, ..full.clone() }, "certificates of clients"),
+            (WebConfig { users: BTreeMap::new(), ..full.clone() }, "`basic_auth_users`"),
+        ] {
+            assert!(full.lost_in(&less).is_some_and(|sentence| sentence.contains(word)), "{word}");
+        }
+    }
 }

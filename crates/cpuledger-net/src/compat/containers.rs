@@ -1,6 +1,6 @@
 //! The set of cAdvisor: CPU time of containers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cpuledger_model::frame::{Column, Frame};
@@ -85,9 +85,8 @@ impl Containers {
             }
         }
         self.table.trim();
-        let shown: HashSet<&Name> = self.table.series(false).map(|(name, _)| name).collect();
-        let current: HashSet<&Arc<Name>> = by_cgroup.values().collect();
-        self.labels.retain(|name, _| shown.contains(&**name) || current.contains(name));
+        let table = &self.table;
+        self.labels.retain(|name, _| table.ranks(name));
     }
 }
 
@@ -100,6 +99,8 @@ fn id(path: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compat::usage::Used;
+    use crate::series::{IDLE, Settle as _};
     use cpuledger_model::make;
 
     #[test]
@@ -123,5 +124,42 @@ mod tests {
         assert_eq!((of_pod.name.len(), &*of_pod.container, &*of_pod.pod), (64, "web", "shop"));
         let sandbox = make!(CgroupNames { container: CgroupNames::SANDBOX.to_vec(), ..in_pod });
         assert_eq!(Labels::of(&sandbox).container, "");
+    }
+
+    #[test]
+    fn a_container_that_pauses_before_its_series_begins_has_its_labels() {
+        let mut containers = Containers::new(4);
+        let path = format!("/system.slice/docker-{}.scope", "a".repeat(64));
+        let names =
+            make!(CgroupNames { container: b"web".to_vec(), ..CgroupNames::of_path(path.as_bytes()) });
+        let mut running = Frame::new();
+        framing::write_cgroups(&mut running, &[((Some(1), None), &names)]);
+        let mut used = Used::default();
+        used.modes.add(50_000_000, None, None);
+        let subject = Subject {
+            pid: 7,
+            start_ns: 1,
+            comm: b"web",
+            ppid: 1,
+            heir: 0,
+            euid: None,
+            cgroup: (Some(1), None),
+            used,
+            lives: true,
+        };
+        containers.add(&running, &[subject]);
+        containers.add(&Frame::new(), &[]);
+        containers.table.rank(0, false);
+        let name = Name::Text(path.into_bytes());
+        assert!(containers.table.series(&[]).any(|(own, _)| *own == name));
+        assert_eq!(containers.labels(&name).map(|labels| &*labels.name), Some("web"));
+        // What has no series any more is forgotten.
+        for round in 1..10 {
+            containers.table.age(IDLE);
+            containers.table.rank(0, false);
+            containers.table.seen_by_all(round);
+        }
+        containers.add(&Frame::new(), &[]);
+        assert!(containers.labels.is_empty());
     }
 }

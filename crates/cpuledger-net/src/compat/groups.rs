@@ -200,14 +200,14 @@ impl Groups {
         let Some(listing) = &self.listing else { return Vec::new() };
         let mut rest = Gauges::default();
         let mut shown: HashMap<&Name, Gauges> =
-            self.table.series(false).map(|(name, _)| (name, Gauges::default())).collect();
+            self.table.series(&[]).map(|(name, _)| (name, Gauges::default())).collect();
         for (name, gauges) in &listing.by_group {
             shown.get_mut(&**name).unwrap_or(&mut rest).add(gauges);
         }
         let of_series = |(name, series): (&Name, &Series<Usage>)| {
             (series.label.to_string(), shown.get(name).copied().unwrap_or_default())
         };
-        let mut all: Vec<(String, Gauges)> = self.table.series(false).map(of_series).collect();
+        let mut all: Vec<(String, Gauges)> = self.table.series(&[]).map(of_series).collect();
         if rest != Gauges::default() {
             all.push((REST.to_owned(), rest));
         }
@@ -428,7 +428,7 @@ mod tests {
     /// User time in ms by group, and of the rest.
     fn told(groups: &Groups) -> (Vec<(String, u128)>, u128) {
         let ms = |modes: &Modes| modes.user_ns / u128::from(MS);
-        let own = groups.table.series(false).map(|(_, own)| (own.label.to_string(), ms(&own.totals.modes)));
+        let own = groups.table.series(&[]).map(|(_, own)| (own.label.to_string(), ms(&own.totals.modes)));
         (own.collect(), ms(&groups.table.rest().modes))
     }
 
@@ -445,7 +445,7 @@ mod tests {
         groups.table.age(Duration::from_secs(1));
         groups.keep();
         groups.table.rank(0, false);
-        groups.table.seen_by_all();
+        groups.table.seen_by_all(1);
     }
 
     #[test]

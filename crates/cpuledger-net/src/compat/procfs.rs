@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,6 +56,8 @@ pub struct Files {
 struct Reader {
     questions: SyncSender<Id>,
     answers: Receiver<Facts>,
+    /// Set once it has not answered in time.
+    is_left_behind: Arc<AtomicBool>,
 }
 
 impl Files {
@@ -73,7 +75,8 @@ impl Files {
 
     fn read_one(&mut self, id: Id) -> Facts {
         if self.reader.is_none() && self.stuck.load(Ordering::Relaxed) < MOST_STUCK {
-            self.reader = self.start().ok();
+            let wants_cgroups = self.wants_cgroups;
+            self.reader = self.start(move |id| facts(id, wants_cgroups)).ok();
         }
         let Some(reader) = &self.reader else { return Facts::default() };
         if reader.questions.send(id).is_err() {
@@ -88,26 +91,37 @@ impl Files {
                     id.0
                 ));
             }
-            self.stuck.fetch_add(1, Ordering::Relaxed);
-            self.reader = None;
+            self.leave_behind();
             Facts::default()
         })
     }
 
-    fn start(&self) -> io::Result<Reader> {
+    /// The one that reads has not answered in time.
+    fn leave_behind(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            self.stuck.fetch_add(1, Ordering::Relaxed);
+            reader.is_left_behind.store(true, Ordering::Release);
+        }
+    }
+
+    fn start(&self, facts: impl Fn(Id) -> Facts + Send + 'static) -> io::Result<Reader> {
         let (questions, asked) = sync_channel(1);
         let (answer, answers) = sync_channel(1);
-        let (wants_cgroups, stuck) = (self.wants_cgroups, Arc::clone(&self.stuck));
+        let stuck = Arc::clone(&self.stuck);
+        let is_left_behind = Arc::new(AtomicBool::new(false));
+        let is_left = Arc::clone(&is_left_behind);
         thread::Builder::new().name("arguments".into()).spawn(move || {
             for id in asked {
-                if answer.send(facts(id, wants_cgroups)).is_err() {
-                    // It was left behind.
-                    stuck.fetch_sub(1, Ordering::Relaxed);
-                    return;
+                if answer.send(facts(id)).is_err() {
+                    break;
                 }
             }
+            // Its answer may have come too late to be taken, and too early to be refused.
+            if is_left.load(Ordering::Acquire) {
+                stuck.fetch_sub(1, Ordering::Relaxed);
+            }
         })?;
-        Ok(Reader { questions, answers })
+        Ok(Reader { questions, answers, is_left_behind })
     }
 }
 
@@ -199,5 +213,32 @@ mod tests {
         assert_eq!(known[&other], Facts::default());
         let [open, limit] = descriptors(id.0);
         assert!(open > Some(2) && limit > open, "{open:?} of {limit:?}");
+    }
+
+    #[test]
+    fn one_that_was_left_behind_is_not_stuck_once_it_has_answered() {
+        let mut files = Files::new(false);
+        for takes in [Duration::ZERO, Duration::from_millis(200)] {
+            let (tell, told) = sync_channel(1);
+            let slow = move |_| {
+                thread::sleep(takes);
+                let _ = tell.send(());
+                Facts::default()
+            };
+            let reader = files.start(slow).expect("a thread");
+            reader.questions.send((1, 1)).expect("it listens");
+            if takes.is_zero() {
+                told.recv().expect("it answers");
+                // Until the answer is where nobody will take it.
+                thread::sleep(Duration::from_millis(50));
+            }
+            files.reader = Some(reader);
+            files.leave_behind();
+            let begin = Instant::now();
+            while files.stuck.load(Ordering::Relaxed) > 0 {
+                assert!(begin.elapsed() < Duration::from_secs(20), "{takes:?}");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
     }
 }

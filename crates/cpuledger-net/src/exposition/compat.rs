@@ -29,7 +29,7 @@ impl Page {
         match figure {
             OfGroup::Cpu => self.cpu_of_groups(family, groups),
             OfGroup::Counts(label, counts) => {
-                for (name, usage, _) in groups.table.lines(false) {
+                for (name, usage, _) in groups.table.lines(&[]) {
                     for (value, count) in counts.iter().filter(|(_, count)| groups.knows(*count)) {
                         self.sample(family, &labels(&name, label, value), usage.count(*count));
                     }
@@ -68,8 +68,8 @@ impl Page {
 
     /// A mode that is not told appears only if there is such time.
     fn cpu_of_groups(&mut self, family: &Family, groups: &Groups) {
-        let tells_all = groups.table.lines(false).all(|(_, usage, _)| usage.modes.unknown_ns == 0);
-        for (name, usage, created_ns) in groups.table.lines(false) {
+        let tells_all = groups.table.lines(&[]).all(|(_, usage, _)| usage.modes.unknown_ns == 0);
+        for (name, usage, created_ns) in groups.table.lines(&[]) {
             let Modes { user_ns, system_ns, unknown_ns, .. } = usage.modes;
             let untold = (!tells_all).then_some(("unknown", unknown_ns));
             for (mode, ns) in [("user", user_ns), ("system", system_ns)].into_iter().chain(untold) {
@@ -83,7 +83,7 @@ impl Page {
     fn of_containers(&mut self, family: &Family, containers: &Containers) {
         let crate::families::Kind::Container(figure) = family.kind else { return };
         let table = &containers.table;
-        let own = table.series(false).map(|(name, series)| {
+        let own = table.series(&[]).map(|(name, series)| {
             let labels = containers.labels(name).cloned().unwrap_or_default();
             (series.label.to_string(), labels, &series.totals.modes, series.created_ns)
         });

@@ -57,8 +57,19 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Earlier rounds whose series the next push has to have again.
+    pub fn owed(&self) -> Vec<u64> {
+        self.queue().pushes().owed()
+    }
+
+    /// Adds the requests of a push: of this round, and of these earlier ones.
+    pub fn push_all(&self, round: u64, again: &[u64], bodies: Vec<Vec<u8>>) {
+        self.queue().pushes().begin(round, again, bodies.len());
+        bodies.into_iter().for_each(|body| self.push(body));
+    }
+
     /// Adds a request.
-    pub fn push(&self, body: Vec<u8>) {
+    fn push(&self, body: Vec<u8>) {
         let kept = self.queue().push(body);
         self.changed.notify_all();
         let mut is_broken = self.is_disk_broken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,10 +99,28 @@ impl Outbox {
         }
     }
 
-    fn done(&self, entry: &Entry, counter: &AtomicU64) {
+    fn done(&self, entry: &Entry) {
         self.queue().done(entry);
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
+    }
+
+    fn refuse(&self, entry: &Entry) {
+        self.queue().refused(entry);
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// The oldest request if there is one, which is taken or refused.
+    #[cfg(test)]
+    pub fn settle_first(&self, is_taken: bool) -> Option<Arc<[u8]>> {
+        let (entry, body) = self.queue().first()?;
+        if is_taken {
+            self.done(&entry)
+        } else {
+            self.refuse(&entry)
+        }
+        Some(body)
     }
 
     /// Waits until all is sent, but no longer than this.
@@ -104,11 +133,6 @@ impl Outbox {
         {
             queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-    }
-
-    /// How many requests will never be taken.
-    pub fn lost(&self) -> u64 {
-        self.queue().dropped() + self.refused.load(Ordering::Relaxed)
     }
 
     /// What the push says of itself.
@@ -183,7 +207,7 @@ fn deliver(outbox: &Outbox, target: &Target) {
         let (entry, body) = outbox.first();
         match send(&agent, target, &body) {
             Outcome::Taken(rejected, reason) => {
-                outbox.done(&entry, &outbox.taken);
+                outbox.done(&entry);
                 if rejected > 0 {
                     outbox.rejected_points.fetch_add(rejected, Ordering::Relaxed);
                     say(format!("{target} has not taken some points: {reason}"));
@@ -193,7 +217,7 @@ fn deliver(outbox: &Outbox, target: &Target) {
                 (pause, is_late) = (PAUSES[0], false);
             }
             Outcome::Refused(reason) => {
-                outbox.done(&entry, &outbox.refused);
+                outbox.refuse(&entry);
                 say(format!("{target} refuses requests ({reason}): they are dropped"));
                 (pause, is_late) = (PAUSES[0], true);
             }

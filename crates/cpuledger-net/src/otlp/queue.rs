@@ -1,6 +1,6 @@
 //! What is still to be sent: a bounded queue, on disk if there is a folder for it.
 //!
-//! Sums are cumulative, so a request that is dropped costs detail in time and nothing else: the next one has its amounts, too. So the oldest is
+//! Sums are cumulative, so a request that is dropped costs detail in time and nothing else: later ones have its amounts, too. So the oldest is
 //! dropped where there is no room, a disk that is full stops nothing, and nothing waits for fsync(2).
 
 use std::collections::VecDeque;
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+
+use crate::otlp::pushes::Pushes;
 
 /// What the names of files end in, and what they end in while they are written.
 const SUFFIX: &str = ".otlp.gz";
@@ -26,6 +28,8 @@ const LONGEST_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct Entry {
     number: u64,
+    /// The number of its push; 0: an earlier run has left it.
+    push: u64,
     bytes: u64,
     /// `None`: they are on disk.
     body: Option<Arc<[u8]>>,
@@ -43,6 +47,7 @@ pub struct Queue {
     bytes: u64,
     next: u64,
     dropped: u64,
+    pushes: Pushes,
 }
 
 /// What became of a request.
@@ -65,6 +70,7 @@ impl Queue {
             bytes: 0,
             next: 1,
             dropped: 0,
+            pushes: Pushes::default(),
         }
     }
 
@@ -99,7 +105,7 @@ impl Queue {
                 let _ = fs::remove_file(entry.path());
                 continue;
             }
-            entries.push(Entry { number, bytes: about.len(), body: None });
+            entries.push(Entry { number, push: 0, bytes: about.len(), body: None });
         }
         entries.sort_unstable_by_key(|entry| entry.number);
         let next = entries.last().map_or(1, |last| last.number.saturating_add(1));
@@ -111,6 +117,7 @@ impl Queue {
             entries: entries.into(),
             next,
             dropped: 0,
+            pushes: Pushes::default(),
         };
         queue.make_room(0);
         Ok(queue)
@@ -136,7 +143,12 @@ impl Queue {
         self.dropped
     }
 
-    /// Adds one at the end. The oldest make room.
+    /// What became of each push.
+    pub fn pushes(&mut self) -> &mut Pushes {
+        &mut self.pushes
+    }
+
+    /// Adds one at the end, of the push that began last. The oldest make room.
     pub fn push(&mut self, body: Vec<u8>) -> Kept {
         let bytes = body.len() as u64;
         self.make_room(bytes);
@@ -150,7 +162,7 @@ impl Queue {
             Ok(body) => (body, Kept::Whole),
             Err(error) => (Some(Arc::from(body)), Kept::InMemory(error)),
         };
-        self.entries.push_back(Entry { number, bytes, body });
+        self.entries.push_back(Entry { number, push: self.pushes.last(), bytes, body });
         self.bytes += bytes;
         self.trim_memory();
         kept
@@ -174,7 +186,7 @@ impl Queue {
 
     fn drop_at(&mut self, place: usize) {
         self.dropped += 1;
-        self.remove(place);
+        self.remove(place, false);
     }
 
     /// The oldest, and its bytes. One whose file cannot be read is left out.
@@ -188,16 +200,26 @@ impl Queue {
         }
     }
 
-    /// It is sent, or not to be sent any more. It may have been dropped meanwhile.
+    /// It is taken. It may have been dropped meanwhile.
     pub fn done(&mut self, entry: &Entry) {
+        self.end(entry, true);
+    }
+
+    /// It will never be taken.
+    pub fn refused(&mut self, entry: &Entry) {
+        self.end(entry, false);
+    }
+
+    fn end(&mut self, entry: &Entry, is_taken: bool) {
         if let Some(place) = self.entries.iter().position(|own| own.number == entry.number) {
-            self.remove(place);
+            self.remove(place, is_taken);
         }
     }
 
-    fn remove(&mut self, place: usize) {
+    fn remove(&mut self, place: usize, is_taken: bool) {
         let Some(entry) = self.entries.remove(place) else { return };
         self.bytes -= entry.bytes;
+        self.pushes.settle(entry.push, is_taken);
         if let (Some(folder), None) = (&self.folder, &entry.body) {
             // Where it stays, it is sent again by the next run, and counts once all the same.
             let _ = fs::remove_file(folder.join(name_of(entry.number)));

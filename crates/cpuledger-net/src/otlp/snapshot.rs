@@ -15,6 +15,7 @@ use crate::otlp::messages::{
 use crate::own::Own;
 use crate::processes::Process;
 use crate::samples::{self, Sample};
+use crate::series::Rounds;
 use crate::totals::Sums as _;
 
 /// The version of the names that are not cpuledger's own.
@@ -50,17 +51,25 @@ pub fn metric_name(family: &Family, by: Option<Dimension>) -> Option<String> {
     Some(format!("cpuledger.{by}{name}"))
 }
 
-/// All of the books in requests of a bounded size, as of `now_ns`, CLOCK_REALTIME. `resource` is this machine. `with_retired`: series that have
-/// left are among them, as a request that had their last values was lost.
+/// Of when a push is, and what is in it beside the series that are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut<'a> {
+    /// CLOCK_REALTIME.
+    pub now_ns: u64,
+    /// Series that left after these rounds are in it again, as a request with their last values was lost.
+    pub again: Rounds<'a>,
+}
+
+/// All of the books in requests of a bounded size, each of which is sent before the next is made. `resource` is this machine.
 pub fn requests(
     books: &Books,
     own: &Own,
     push: &[PushFigure],
     resource: &[KeyValue],
-    now_ns: u64,
-    with_retired: bool,
-) -> Vec<Request> {
-    let mut page = Page { requests: Vec::new(), points: 0, resource, now_ns, with_retired };
+    cut: Cut<'_>,
+    send: &mut dyn FnMut(Request),
+) {
+    let mut page = Page { request: Request::default(), points: 0, resource, cut, send };
     for family in &FAMILIES {
         page.family(family, books, own);
     }
@@ -74,19 +83,20 @@ pub fn requests(
         page.put(resource, (figure.name, figure.help, figure.unit), figure.is_counter, vec![point]);
     }
     page.containers(books);
-    for process in books.processes() {
+    for process in books.processes(cut.again) {
         page.process(process);
     }
-    page.requests
+    page.end_request();
 }
 
 struct Page<'a> {
-    requests: Vec<Request>,
-    /// Points in the last of these.
+    /// The one that is made.
+    request: Request,
+    /// Points in it.
     points: usize,
     resource: &'a [KeyValue],
-    now_ns: u64,
-    with_retired: bool,
+    cut: Cut<'a>,
+    send: &'a mut dyn FnMut(Request),
 }
 
 impl Page<'_> {
@@ -96,7 +106,7 @@ impl Page<'_> {
             family.kind,
             books,
             Some(own),
-            self.with_retired,
+            self.cut.again,
             |Sample { by, labels, value, created_ns }| {
                 let attributes = labels.iter().map(|label| match label.attribute {
                     ("", name) => KeyValue::text(&by.map_or_else(String::new, attribute_of), name),
@@ -150,7 +160,7 @@ impl Page<'_> {
                 Dimension::Pod => "k8s.pod.cpu.time",
                 _ => continue,
             };
-            for (name, totals, created_ns) in table.lines(self.with_retired) {
+            for (name, totals, created_ns) in table.lines(self.cut.again) {
                 if matches!(name.as_str(), REST | UNKNOWN | WITHOUT) {
                     continue;
                 }
@@ -210,8 +220,8 @@ impl Page<'_> {
         Point {
             attributes,
             // The clock may have been set back since.
-            start_time_unix_nano: since_ns.min(self.now_ns),
-            time_unix_nano: self.now_ns,
+            start_time_unix_nano: since_ns.min(self.cut.now_ns),
+            time_unix_nano: self.cut.now_ns,
             value: Some(value),
         }
     }
@@ -225,9 +235,8 @@ impl Page<'_> {
         mut points: Vec<Point>,
     ) {
         while !points.is_empty() {
-            if self.requests.is_empty() || self.points >= MOST_POINTS {
-                self.requests.push(Request::default());
-                self.points = 0;
+            if self.points >= MOST_POINTS {
+                self.end_request();
             }
             let later = points.split_off(points.len().min(MOST_POINTS - self.points));
             self.points += points.len();
@@ -245,10 +254,14 @@ impl Page<'_> {
                 unit: unit.to_owned(),
                 data: Some(data),
             };
-            if let Some(request) = self.requests.last_mut() {
-                scope_of(request, resource).metrics.push(metric);
-            }
+            scope_of(&mut self.request, resource).metrics.push(metric);
             points = later;
+        }
+    }
+
+    fn end_request(&mut self) {
+        if std::mem::take(&mut self.points) > 0 {
+            (self.send)(std::mem::take(&mut self.request));
         }
     }
 }
@@ -319,17 +332,20 @@ mod tests {
     #[test]
     fn a_full_request_ends_and_no_point_is_lost() {
         let resource = [KeyValue::text("host.name", "here")];
+        let mut requests = Vec::new();
+        let mut send = |request| requests.push(request);
+        let cut = Cut { now_ns: 5, again: &[] };
         let mut page =
-            Page { requests: Vec::new(), points: 0, resource: &resource, now_ns: 5, with_retired: false };
+            Page { request: Request::default(), points: 0, resource: &resource, cut, send: &mut send };
         for metric in 0..3 {
             let points = (0..MOST_POINTS - 1).map(|number| page.point(Vec::new(), 0, int(number as u128)));
             let points = points.collect();
             page.put(&resource, (&format!("metric {metric}"), "", "ns"), true, points);
         }
-        let counts: Vec<usize> = page.requests.iter().map(|request| points_of(request).count()).collect();
+        page.end_request();
+        let counts: Vec<usize> = requests.iter().map(|request| points_of(request).count()).collect();
         assert_eq!(counts, [MOST_POINTS, MOST_POINTS, MOST_POINTS - 3]);
-        let values: i64 = page
-            .requests
+        let values: i64 = requests
             .iter()
             .flat_map(points_of)
             .map(|value| match value {

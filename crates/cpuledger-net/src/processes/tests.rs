@@ -59,7 +59,7 @@ fn frame(number: u64, living: &[Row], ended: &[Row]) -> Frame {
 
 fn shown(processes: &Processes) -> Vec<(i64, String, u128)> {
     let ns = |process: &&Process| process.modes.named().into_iter().map(|(_, ns)| ns).sum();
-    processes.shown().iter().map(|process| (process.pid, process.name.clone(), ns(process))).collect()
+    processes.shown(&[]).iter().map(|process| (process.pid, process.name.clone(), ns(process))).collect()
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_process_counts_from_its_choice_to_its_end_and_is_shown_once_more() {
     processes.add(&frame(0, &[row(10, 5, "a", 100), row(11, 6, "b", 50), row(12, 7, "c", 10)], &[]));
     processes.rank(second, 1001);
     assert_eq!(shown(&processes), [(10, "a".to_owned(), 0), (11, "b".to_owned(), 0)]);
-    processes.were_shown();
+    processes.were_shown(1);
     // Another process has the pid of one of them, and one ends.
     processes.add(&frame(
         1,
@@ -82,11 +82,11 @@ fn a_process_counts_from_its_choice_to_its_end_and_is_shown_once_more() {
         found.contains(&(10, "a".to_owned(), 40)) && found.contains(&(11, "b".to_owned(), 8)),
         "{found:?}"
     );
-    let a = processes.shown().into_iter().find(|process| process.pid == 10).expect("it is there").clone();
+    let a = processes.shown(&[]).into_iter().find(|process| process.pid == 10).expect("it is there").clone();
     assert_eq!((a.modes.user_ns, a.modes.stolen_ns, a.modes.system_ns, a.modes.unknown_ns), (20, 10, 10, 0));
     assert_eq!(a.counts, [None, None, Some(7), None]);
     assert_eq!(a.creation_ns, 1_000_000_000_005);
-    processes.were_shown();
+    processes.were_shown(2);
     let found = shown(&processes);
     assert!(!found.iter().any(|(_, name, _)| name == "b"), "{found:?}");
 }
@@ -99,7 +99,8 @@ fn after_an_exec_the_new_name_begins_at_0_and_no_time_counts_twice() {
     processes.add(&frame(1, &[row(10, 5, "sh", 30)], &[]));
     processes.add(&frame(2, &[row(10, 5, "make", 4)], &[]));
     assert_eq!(shown(&processes), [(10, "sh".to_owned(), 30), (10, "make".to_owned(), 4)]);
-    let since: Vec<u64> = processes.shown().iter().map(|process| process.since_ns / 1_000_000_000).collect();
+    let since: Vec<u64> =
+        processes.shown(&[]).iter().map(|process| process.since_ns / 1_000_000_000).collect();
     assert_eq!(since, [1001, 1002]);
 }
 
@@ -112,7 +113,7 @@ fn one_that_uses_far_more_replaces_one_and_memory_is_bounded() {
         processes.add(&frame(number as u64, &rows, &[]));
         processes.rank(Duration::from_secs(1), 1);
         assert!(processes.chosen.len() <= 4 && processes.candidates.len() <= 4 * CANDIDATES);
-        processes.were_shown();
+        processes.were_shown(number as u64);
     }
     processes.add(&frame(60, &[row(7, 7, "busy", 1_000_000)], &[]));
     for _ in 0..2 {
@@ -121,4 +122,29 @@ fn one_that_uses_far_more_replaces_one_and_memory_is_bounded() {
     }
     assert!(shown(&processes).iter().any(|(pid, ..)| *pid == 7));
     assert_eq!(processes.chosen.len(), 4);
+}
+
+#[test]
+fn one_that_has_ended_is_shown_again_if_its_last_look_was_lost() {
+    let mut processes = Processes::new(2);
+    processes.add(&frame(0, &[row(10, 5, "a", 100)], &[]));
+    processes.rank(Duration::from_secs(1), 1001);
+    processes.were_shown(1);
+    processes.add(&frame(1, &[], &[row(10, 5, "a", 8)]));
+    let of = |processes: &Processes, again: &[u64]| -> Vec<u128> {
+        processes.shown(again).iter().map(|process| process.modes.unknown_ns).collect()
+    };
+    assert_eq!(of(&processes, &[]), [8]);
+    processes.were_shown(2);
+    assert!(of(&processes, &[]).is_empty() && of(&processes, &[1, 3]).is_empty());
+    assert_eq!(of(&processes, &[1, 2]), [8]);
+    for number in 0..1000_u64 {
+        let pid = i64::try_from(number).expect("few") + 11;
+        processes.add(&frame(2 * number, &[row(pid, number, "b", 100)], &[]));
+        processes.rank(Duration::from_secs(1), 1);
+        processes.add(&frame(2 * number + 1, &[], &[row(pid, number, "b", 1)]));
+        processes.were_shown(number + 3);
+        assert!(processes.last_looks.len() <= 2 * CANDIDATES);
+    }
+    assert_eq!(of(&processes, &[2, 1002]), [1], "the oldest are forgotten");
 }

@@ -30,7 +30,7 @@ struct Visit {
 }
 
 fn shown(table: &Table) -> Shown {
-    let own = table.series(false).map(|(_, series)| (Some(series.label.to_string()), series.totals.cpu_ns()));
+    let own = table.series(&[]).map(|(_, series)| (Some(series.label.to_string()), series.totals.cpu_ns()));
     own.chain([(None, table.rest().cpu_ns())]).collect()
 }
 
@@ -81,7 +81,7 @@ impl Scene {
         self.table.age(Duration::from_secs(1));
         self.table.rank(0, self.scrapers.are_amid_round());
         let now = shown(&self.table);
-        assert_eq!(now.values().sum::<u128>() + self.table.left_ns(false), self.fed, "the raw sum");
+        assert_eq!(now.values().sum::<u128>() + self.table.left_ns(&[]), self.fed, "the raw sum");
         assert!(now.len() <= limit + 1, "{} series of at most {limit}", now.len() - 1);
         let last = self.seen.get(name);
         // From the second visit on it is known to come back.
@@ -92,7 +92,7 @@ impl Scene {
         self.seen.insert(name.to_owned(), Visit { shown: now, fed: self.fed, visits });
         let visitor = Visitor { peer: "", agent: name };
         if self.scrapers.visit(visitor, self.begin + Duration::from_secs(self.seconds)) {
-            self.table.seen_by_all();
+            self.table.seen_by_all(self.seconds);
         }
     }
 }
@@ -143,11 +143,11 @@ fn two_users_of_one_name_are_two_series() {
 
 /// Ranks until there are so many series.
 fn labels_of_ranked(table: &mut Table, count: usize) -> Vec<String> {
-    while table.series(false).count() < count {
+    while table.series(&[]).count() < count {
         table.rank(0, false);
         std::thread::sleep(Duration::from_millis(1));
     }
-    table.series(false).map(|(_, series)| series.label.to_string()).collect()
+    table.series(&[]).map(|(_, series)| series.label.to_string()).collect()
 }
 
 /// Whether the server of names answers.
@@ -165,7 +165,7 @@ fn a_user_has_a_series_when_there_is_a_name_and_no_time_is_lost_meanwhile() {
     for _ in 0..3 {
         table.add(&Name::User(7), &used(SECOND));
         table.rank(0, false);
-        assert_eq!(table.series(false).count(), 0, "it has no name yet");
+        assert_eq!(table.series(&[]).count(), 0, "it has no name yet");
     }
     assert_eq!((table.rest().cpu_ns(), table.cpu_ns()), (3 * u128::from(SECOND), 3 * u128::from(SECOND)));
     ANSWERS.store(true, Ordering::SeqCst);
@@ -182,17 +182,17 @@ fn dead_names_of_a_storm_get_no_series_later() {
     let mut labels = std::collections::BTreeSet::new();
     for _ in 0..3600 {
         scene.scrape("a", 10);
-        labels.extend(scene.table.series(false).map(|(_, series)| series.label.to_string()));
+        labels.extend(scene.table.series(&[]).map(|(_, series)| series.label.to_string()));
     }
     assert_eq!(labels.len(), 10);
-    assert_eq!(scene.table.series(false).count(), 0);
+    assert_eq!(scene.table.series(&[]).count(), 0);
 }
 
 #[test]
 fn what_uses_far_more_replaces_what_uses_little_and_the_old_value_comes_back() {
     let mut scene = Scene::new(1);
     let has = |scene: &Scene, name: &str| {
-        scene.table.series(false).any(|(_, series)| series.label.to_string() == name)
+        scene.table.series(&[]).any(|(_, series)| series.label.to_string() == name)
     };
     for _ in 0..4 {
         scene.feed(&[(1, SECOND)]);
@@ -223,7 +223,7 @@ fn what_is_idle_for_long_leaves_after_two_more_looks() {
     scene.feed(&[(1, SECOND)]);
     (0..3).for_each(|_| scene.scrape("a", 4));
     let mut scrapes = 0;
-    while scene.table.series(false).count() > 0 {
+    while scene.table.series(&[]).count() > 0 {
         scene.scrape("a", 4);
         scrapes += 1;
         assert!(scrapes < 1000);
@@ -247,4 +247,28 @@ fn ten_thousand_names_are_bounded() {
         assert!(scene.table.candidates.len() <= 100 * CANDIDATES);
         assert!(scene.table.retired.len() <= RETIRED);
     }
+}
+
+#[test]
+fn a_series_that_left_is_shown_again_for_its_last_round_and_no_other() {
+    let mut table: Table = Table::new(2, 0);
+    let leave = |table: &mut Table, number: u64, round: u64| {
+        table.add(&named(number), &used(SECOND));
+        table.rank(0, false);
+        let _ = [round - 3, round - 2].map(|round| table.seen_by_all(round));
+        table.add(&named(number), &used(number * SECOND));
+        table.age(IDLE);
+        table.rank(0, false);
+        let _ = [round - 1, round].map(|round| table.seen_by_all(round));
+    };
+    leave(&mut table, 1, 10);
+    leave(&mut table, 2, 20);
+    let shown = |again: &[u64]| -> Vec<(String, u128)> {
+        table.series(again).map(|(_, own)| (own.label.to_string(), own.totals.cpu_ns())).collect()
+    };
+    assert!(shown(&[]).is_empty() && shown(&[9, 11, 19]).is_empty());
+    assert_eq!(shown(&[10]), [("name 1".to_owned(), u128::from(SECOND))]);
+    assert_eq!(shown(&[3, 20]), [("name 2".to_owned(), u128::from(2 * SECOND))]);
+    let sum: u128 = table.lines(&[10]).map(|(_, totals, _)| totals.cpu_ns()).sum();
+    assert_eq!(sum + table.left_ns(&[10]), table.cpu_ns());
 }

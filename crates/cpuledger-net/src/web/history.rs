@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use cpuledger_page::{Sheet, append_sheet};
 use cpuledger_report::{Dimension, Name};
-use tokio::sync::Semaphore;
+use hyper::body::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::labels;
@@ -22,11 +23,27 @@ const WAITING: usize = 16;
 /// How long the work for one may take.
 const LONGEST: Duration = Duration::from_secs(20);
 
+/// Answers that are not read yet have no more than that together, in KiB.
+const UNREAD_KIB: u32 = 64 << 10;
+
 /// Answers questions about the past.
 pub struct History {
     recording: Option<PathBuf>,
     waiting: Arc<Semaphore>,
     turn: Arc<Semaphore>,
+    unread: Arc<Semaphore>,
+}
+
+/// An answer until it is sent.
+struct Unread {
+    bytes: Vec<u8>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Tells the work to end when nobody waits for it any more.
@@ -41,7 +58,17 @@ impl Drop for Asking {
 impl History {
     /// From the service and this recording.
     pub fn new(recording: Option<PathBuf>) -> History {
-        History { recording, waiting: Arc::new(Semaphore::new(WAITING)), turn: Arc::new(Semaphore::new(1)) }
+        let [waiting, turn, unread] =
+            [WAITING, 1, UNREAD_KIB as usize].map(|places| Arc::new(Semaphore::new(places)));
+        History { recording, waiting, turn, unread }
+    }
+
+    /// An answer that takes room until it is sent; `None`: others have not read theirs, and there is no room.
+    pub fn unread(&self, mut bytes: Vec<u8>) -> Option<Bytes> {
+        bytes.shrink_to_fit();
+        let kib = u32::try_from(bytes.len().div_ceil(1 << 10)).unwrap_or(UNREAD_KIB).min(UNREAD_KIB);
+        let room = Arc::clone(&self.unread).try_acquire_many_owned(kib).ok()?;
+        Some(Bytes::from_owner(Unread { bytes, _room: room }))
     }
 
     /// The sheet of a span; `None`: too many questions wait.
@@ -100,4 +127,22 @@ fn sheet_of(recording: Option<PathBuf>, ask: &Ask, is_over: &AtomicBool) -> anyh
     let mut json = String::new();
     append_sheet(&mut json, &sheet);
     Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_nobody_reads_are_bounded() {
+        let history = History::new(None);
+        let answer = || history.unread(vec![b'x'; 10 << 20]);
+        let mut held: Vec<Bytes> = std::iter::from_fn(answer).collect();
+        assert_eq!(held.len(), 6);
+        assert!(history.unread(vec![b'x'; 100]).is_some(), "a short one has room");
+        held.pop();
+        assert!(answer().is_some());
+        held.clear();
+        assert!(history.unread(vec![b'x'; 100 << 20]).is_some(), "one has room always");
+    }
 }

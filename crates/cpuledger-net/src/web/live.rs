@@ -72,6 +72,8 @@ struct Watched {
     view: View,
     empty: Accumulator,
     visitors: Vec<Visitor>,
+    /// Whether what it needs is decoded. Of an interval that was decoded before the view came, it would have no names.
+    is_decoded: bool,
     /// The last interval, for who comes next.
     last: Option<Bytes>,
 }
@@ -82,6 +84,8 @@ pub struct Live {
     watched: Arc<(Mutex<Vec<Watched>>, Condvar)>,
     /// It keeps who descends from whom, which one interval does not tell of what sleeps.
     ancestry: Accumulator,
+    /// The end of the last interval, CLOCK_MONOTONIC in nanoseconds.
+    end_ns: Option<u64>,
     recording: Option<PathBuf>,
 }
 
@@ -89,7 +93,7 @@ impl Live {
     /// Of no visitor yet; `recording` is where one may be.
     pub fn new(recording: Option<PathBuf>) -> Live {
         let ancestry = Accumulator::new(&[Dimension::Ancestor]);
-        Live { watched: Arc::default(), ancestry, recording }
+        Live { watched: Arc::default(), ancestry, end_ns: None, recording }
     }
 
     /// Who descends from whom, as the last minutes tell it.
@@ -125,7 +129,8 @@ impl Live {
                 // Ancestors are added up once for all views.
                 let question = Question { dimensions: vec![view.by], ..view.question(0) };
                 let empty = question.accumulator();
-                watched.push(Watched { view: view.clone(), empty, visitors: Vec::new(), last: None });
+                let (view, visitors) = (view.clone(), Vec::new());
+                watched.push(Watched { view, empty, visitors, is_decoded: false, last: None });
                 watched.len() - 1
             }
         };
@@ -196,8 +201,11 @@ impl Sink for Live {
     }
 
     fn wanted(&self) -> Wanted {
-        let beside = self.ancestry.wanted().and(&Wanted::of(&[], &[Column::END_REALTIME_NS]));
-        self.lock().iter().fold(beside, |wanted, own| wanted.and(&own.empty.wanted()))
+        let beside = self.ancestry.wanted().and(&Wanted::of(&[], &[Column::END_NS, Column::END_REALTIME_NS]));
+        self.lock().iter_mut().fold(beside, |wanted, own| {
+            own.is_decoded = true;
+            wanted.and(&own.empty.wanted())
+        })
     }
 
     fn accounts(&self) -> Accounts {
@@ -205,13 +213,19 @@ impl Sink for Live {
     }
 
     fn add(&mut self, frame: &Frame) {
+        // Another ring begins with old intervals.
+        let end_ns = frame.figure(Column::END_NS);
+        if end_ns.zip(self.end_ns).is_some_and(|(end_ns, last_ns)| end_ns <= last_ns) {
+            return;
+        }
+        self.end_ns = end_ns.or(self.end_ns);
         let users = Users::shared();
         let labels = |reports: &[&Report]| labels(reports, &users);
         self.ancestry.begin_again();
         self.ancestry.add(frame, instants_of(frame));
         let ancestry = self.ancestry.report(Dimension::Ancestor, BRANCHES);
         let mut watched = self.lock();
-        for own in watched.iter_mut() {
+        for own in watched.iter_mut().filter(|own| own.is_decoded) {
             let event = own.event(frame, &ancestry, &labels);
             own.publish(event);
         }
@@ -266,11 +280,39 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_before_are_not_sent_again_when_another_ring_begins() {
+        let mut live = Live::new(None);
+        let mut visitor = live.visit(&view(1), &Arc::default()).expect("room");
+        live.wanted();
+        for second in [1, 2, 1, 2, 3] {
+            let mut frame = frame(second);
+            frame.set_figure(Column::END_NS, Some(second));
+            live.add(&frame);
+        }
+        let events: Vec<Bytes> = std::iter::from_fn(|| visitor.try_recv().ok()).collect();
+        assert_eq!(events.len(), 3, "{events:?}");
+    }
+
+    #[test]
+    fn a_view_has_no_interval_that_was_decoded_before_it_came() {
+        let (mut live, is_kept) = (Live::new(None), Arc::default());
+        let mut early = live.visit(&view(1), &is_kept).expect("room");
+        live.wanted();
+        let mut late = live.visit(&view(2), &is_kept).expect("room");
+        live.add(&frame(1));
+        assert!(early.try_recv().is_ok() && late.try_recv().is_err());
+        live.wanted();
+        live.add(&frame(2));
+        assert!(early.try_recv().is_ok() && late.try_recv().is_ok());
+    }
+
+    #[test]
     fn a_slow_visitor_misses_intervals_and_holds_nobody_up() {
         let (mut live, is_kept) = (Live::new(None), Arc::default());
         let mut slow = live.visit(&view(1), &is_kept).expect("room");
         let mut quick = live.visit(&view(1), &is_kept).expect("room");
         for number in 1..=100 {
+            live.wanted();
             live.add(&frame(number));
             let event = quick.try_recv().expect("an event");
             assert!(
