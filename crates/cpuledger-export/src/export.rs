@@ -1,5 +1,6 @@
 //! The segments of a recording, one or several at a time.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
@@ -74,6 +75,18 @@ pub fn export_to(
 
 /// The segments that have these records. A segment may have others in between, of which another tier has the time.
 fn segments_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
+    let beside = recording.beside(places);
+    let beside = numbers_of(recording, &beside).into_iter();
+    let mut offered: HashMap<PathBuf, Numbers> = beside.map(|source| (source.path, source.wanted)).collect();
+    let mut segments = numbers_of(recording, places);
+    for segment in &mut segments {
+        segment.offered = offered.remove(&segment.path).unwrap_or_default();
+    }
+    segments
+}
+
+/// Likewise, without what they have beside these.
+fn numbers_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
     let mut segments: Vec<(Source, Vec<u64>)> = Vec::new();
     for place in places {
         let Some(entry) = recording.entry(*place) else { continue };
@@ -82,7 +95,8 @@ fn segments_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
         let known = known.unwrap_or_else(|| {
             let (path, header) = (path.into(), header.cloned());
             let id = recording.id(*place).unwrap_or(0);
-            segments.push((Source { path, header, id, wanted: Numbers::default() }, Vec::new()));
+            let (wanted, offered) = (Numbers::default(), Numbers::default());
+            segments.push((Source { path, header, id, wanted, offered }, Vec::new()));
             segments.len() - 1
         });
         segments[known].1.push(entry.sequence);

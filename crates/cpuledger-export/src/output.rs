@@ -120,8 +120,7 @@ impl Output {
         let has = |table| {
             self.there.iter().any(|there| {
                 (there.table, &there.date, &there.host) == (table, &date, &host)
-                    && there.name.segment == name.file.segment
-                    && there.name.ending == name.file.ending
+                    && there.name.is_of_same(&name.file)
                     && !there.name.is_part
             })
         };
@@ -129,7 +128,7 @@ impl Output {
     }
 
     /// The times that the tables have from other tiers of the recording, CLOCK_MONOTONIC in milliseconds: a tier of longer intervals keeps
-    /// what a finer one has deleted. Parts of segments are written anew, unless their segments were deleted.
+    /// what a finer one has deleted. Of a part whose segment is read now, the recording says itself which tier has the time.
     pub(crate) fn taken(&self, name: &Name, plan: &Plan) -> Vec<Range<u64>> {
         let (host, own) = (folder_of_host(&name.host), &name.file.segment);
         let is_taken = |there: &&There| {
@@ -140,6 +139,18 @@ impl Output {
                 && !(*is_part && plan.segments.contains(segment))
         };
         self.there.iter().filter(is_taken).map(|there| there.name.span_ms.clone()).collect()
+    }
+
+    /// The times of other files of its segment that have some of its time, and some that it has not.
+    pub(crate) fn crossing(&self, name: &Name) -> Vec<Range<u64>> {
+        let (host, own) = (folder_of_host(&name.host), &name.file);
+        let is_crossing = |there: &&There| {
+            there.host == host
+                && there.name.is_of_same(own)
+                && there.name.overlaps(own)
+                && !own.covers(&there.name.span_ms)
+        };
+        self.there.iter().filter(is_crossing).map(|there| there.name.span_ms.clone()).collect()
     }
 
     /// An error if there are other intervals of the same time: sums over both would count it twice.
@@ -169,13 +180,13 @@ impl Output {
         Ok(())
     }
 
-    /// A file without its name.
+    /// A file without its name. It takes the place of those of which it has all.
     pub(crate) fn create(&self, table: Table, date: Date, name: &Name) -> Result<Unfinished, Error> {
         let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
         let is_instead = |there: &&There| {
             (there.table, &there.date, &there.host) == (table, &date, &host)
-                && there.name.segment == name.file.segment
-                && there.name.ending == name.file.ending
+                && there.name.is_of_same(&name.file)
+                && name.file.covers(&there.name.span_ms)
                 && there.name != name.file
         };
         let instead = self.there.iter().filter(is_instead).map(|there| there.name.text());

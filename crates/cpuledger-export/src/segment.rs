@@ -88,6 +88,14 @@ impl FromIterator<u64> for Numbers {
     }
 }
 
+/// Their days, UTC.
+fn dates_of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Date> {
+    let mut dates: Vec<Date> = entries.map(|entry| date(entry.start_realtime_ns())).collect();
+    dates.sort_unstable();
+    dates.dedup();
+    dates
+}
+
 /// Where a segment is, and what of it is wanted.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -96,6 +104,8 @@ pub(crate) struct Source {
     pub(crate) id: u64,
     /// The numbers of the records.
     pub(crate) wanted: Numbers,
+    /// Those of all its records, but for what another tier has the time of.
+    pub(crate) offered: Numbers,
 }
 
 /// What a segment has whose intervals are wanted, or a part of them. Its file is closed: a recording may have very many.
@@ -105,6 +115,8 @@ pub(crate) struct Outline {
     name: Name,
     /// The days of its intervals that are wanted.
     dates: Vec<Date>,
+    /// Of all its intervals.
+    segment_dates: Vec<Date>,
     intervals: u64,
 }
 
@@ -123,7 +135,8 @@ impl Outline {
         };
         let file = FileName { segment, span_ms: 0..0, is_part: false, ending: format.ending().into() };
         let name = Name { host: header.host, file, segment_ms };
-        let mut outline = Outline { source, format, name, dates: Vec::new(), intervals: 0 };
+        let segment_dates = dates_of(entries.iter().map(|(_, entry)| entry));
+        let mut outline = Outline { source, format, name, dates: Vec::new(), segment_dates, intervals: 0 };
         outline.choose(&entries, |outline, entry| outline.source.wanted.has(entry.sequence));
         Ok(Some(outline))
     }
@@ -136,25 +149,24 @@ impl Outline {
         self.name.file.span_ms = span_ms(wanted.iter().copied()).unwrap_or_default();
         self.name.file.is_part = wanted.len() < all.len();
         self.intervals = wanted.len() as u64;
-        self.dates = wanted.iter().map(|entry| date(entry.start_realtime_ns())).collect();
-        self.dates.sort_unstable();
-        self.dates.dedup();
+        self.dates = dates_of(wanted.into_iter());
     }
 
     pub(crate) fn name(&self) -> &Name {
         &self.name
     }
 
-    /// The days that it has files of, each with the machine.
+    /// The days that its segment may have files of, each with the machine.
     pub(crate) fn days(&self) -> impl Iterator<Item = (Vec<u8>, Date)> {
-        self.dates.iter().map(|date| (self.name.host.clone(), *date))
+        self.segment_dates.iter().map(|date| (self.name.host.clone(), *date))
     }
 
     pub(crate) fn intervals(&self) -> u64 {
         self.intervals
     }
 
-    /// Whether all that is wanted of it, and that the tables have not from elsewhere, is in the output.
+    /// Whether all that is wanted of it, and that the tables have not from elsewhere, is in the output. If that has a part of the segment
+    /// which is partly of the same time, all of that part is wanted, too: the new files replace it.
     ///
     /// # Errors
     /// When it must not come there, or cannot be read.
@@ -167,7 +179,28 @@ impl Outline {
             });
         }
         output.check(&self.name, plan)?;
-        Ok(self.dates.iter().all(|date| output.has(*date, &self.name)))
+        if self.is_there(output) {
+            return Ok(true);
+        }
+        loop {
+            let crossing = output.crossing(&self.name);
+            if crossing.is_empty() {
+                return Ok(self.is_there(output));
+            }
+            let (_, entries) = read_entries(&self.source.path)?;
+            let before = self.intervals;
+            self.choose(&entries, |Outline { source, .. }, entry| {
+                let is_offered = source.offered.has(entry.sequence) && !is_in(entry, &taken);
+                source.wanted.has(entry.sequence) || is_offered && is_in(entry, &crossing)
+            });
+            if self.intervals == before {
+                return Ok(self.is_there(output));
+            }
+        }
+    }
+
+    fn is_there(&self, output: &Output) -> bool {
+        self.dates.iter().all(|date| output.has(*date, &self.name))
     }
 
     /// Writes its files.

@@ -3,7 +3,7 @@
 mod missing;
 mod time;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -311,6 +311,21 @@ impl Recording {
     pub fn segment(&self, place: Place) -> Option<(&Path, Option<&Header>)> {
         let part = &self.parts[self.order.stretches.get(place.stretch)?.part];
         Some((&part.path, part.segment.header()))
+    }
+
+    /// The records of all segments that have one of these, but for those of whose time another tier is read.
+    pub fn beside(&mut self, places: &[Place]) -> Vec<Place> {
+        let stretches = &self.order.stretches;
+        let parts = places.iter().filter_map(|place| Some(stretches.get(place.stretch)?.part));
+        let parts: HashSet<usize> = parts.collect();
+        let mut beside = Vec::new();
+        for stretch in 0..self.order.stretches.len() {
+            let Stretch { part, from, .. } = self.order.stretches[stretch];
+            if parts.contains(&part) {
+                beside.extend((from..self.end(stretch)).map(|record| Place { stretch, record }));
+            }
+        }
+        beside
     }
 
     /// Identifier of the boot of a record, where its segment tells it.
