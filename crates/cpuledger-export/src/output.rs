@@ -122,6 +122,7 @@ impl Output {
                 (there.table, &there.date, &there.host) == (table, &date, &host)
                     && there.name.is_of_same(&name.file)
                     && !there.name.is_part
+                    && there.name.covers(&name.segment_ms)
             })
         };
         Table::ALL.into_iter().all(has)
@@ -164,7 +165,10 @@ impl Output {
                 // A copy of the recording that was written on has another segment of that number.
                 let (whole_ms, part_ms) = (&name.segment_ms, &there.span_ms);
                 let is_within = whole_ms.start <= part_ms.start && part_ms.end <= whole_ms.end;
-                if there.is_part && !is_within || !there.is_part && !there.covers(whole_ms) {
+                // A copy that was made while the segment was written has the begin of it.
+                let is_begin = is_within && part_ms.start == whole_ms.start;
+                let is_own = if there.is_part { is_within } else { is_begin || there.covers(whole_ms) };
+                if !is_own {
                     return Err(Error::OtherRecording { path: path() });
                 }
             } else if !there.overlaps(&name.file) {

@@ -289,6 +289,36 @@ fn a_segment_is_left_out_only_while_a_writer_has_it() {
     assert_eq!(run(&alone, &to, &Options::all(Format::Csv)).intervals, 10);
 }
 
+/// As rsync copies it, now and then.
+#[test]
+fn a_copy_of_a_segment_that_is_written_gives_way_to_what_it_becomes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 70);
+    let closed = recording.join("all/0000000000000060.seg");
+    let bytes = fs::read(&closed).expect("it is there");
+    let open = closed.with_extension("open");
+    fs::remove_file(&closed).expect("it is there");
+    let mut found = Vec::new();
+    for sixteenth in [6, 10] {
+        fs::write(&open, &bytes[..bytes.len() * sixteenth / 16]).expect("room");
+        run(&recording, &to, &Options::all(Format::Csv));
+        found.push(intervals_of(&to, Format::Csv).len());
+    }
+    assert!(60 < found[0] && found[0] < found[1] && found[1] < 70, "{found:?}");
+    let earlier = fs::read(&open).expect("it is there");
+    fs::remove_file(&open).expect("it is there");
+    fs::write(&closed, &bytes).expect("room");
+    let summary = run(&recording, &to, &Options::all(Format::Csv));
+    assert_eq!((summary.intervals, summary.segments_there), (10, 1));
+    assert_eq!(sums(&to, Format::Csv), machine::sums(&recording));
+    // An earlier copy has nothing to add.
+    fs::remove_file(&closed).expect("it is there");
+    fs::write(&open, earlier).expect("room");
+    assert_eq!(run(&recording, &to, &Options::all(Format::Csv)).segments_there, 2);
+    assert_eq!(intervals_of(&to, Format::Csv).len(), 70);
+}
+
 #[test]
 fn another_recording_of_the_same_time_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
