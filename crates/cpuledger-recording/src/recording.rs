@@ -172,7 +172,7 @@ impl Recording {
                 failed = failed.take().or(Some(error));
                 old.values().filter(|part| part.tier == tier).filter_map(|part| part.name).collect()
             });
-            for name in names {
+            for &name in &names {
                 let path = folder.path.join(name.text());
                 if let Some(mut part) = old.remove(&(tier, Some(name.sequence))) {
                     if (part.name != Some(name) || name.state == State::Open)
@@ -183,14 +183,16 @@ impl Recording {
                     self.parts.push(Part { name: Some(name), path, ..part });
                     continue;
                 }
-                let opened = SegmentFile::of_folder(folder, name).map_err(|error| io_error(&path, error));
-                let opened = opened.and_then(|file| {
-                    let part = file.map(|file| Part::open(tier, Some(name), path.clone(), Box::new(file)));
+                let opened = SegmentFile::of_folder(folder, name, &names);
+                let opened = opened.map_err(|error| io_error(&path, error)).and_then(|found| {
+                    let part = found.map(|(name, file)| {
+                        Part::open(tier, Some(name), folder.path.join(name.text()), Box::new(file))
+                    });
                     part.transpose()
                 });
                 match opened {
                     Ok(Some(part)) => self.parts.push(part),
-                    // It may have been deleted or renamed by now; then the next refresh finds it.
+                    // It may have been deleted by now.
                     Ok(None) => self.no_files.push(path),
                     Err(error) => failed = failed.or(Some(error)),
                 }
