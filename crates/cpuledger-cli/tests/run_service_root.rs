@@ -397,6 +397,23 @@ fn a_service_that_is_stopped_when_the_command_ends_delays_no_account_root() {
     assert_eq!(output.status.code(), Some(7), "the command's: {said}");
 }
 
+/// A service that ends for good in the second of five runs: the first counts, and no other begins.
+#[test]
+fn no_run_begins_without_books_root() {
+    let _alone = alone();
+    let mut service = Service::start("");
+    let mut run = as_stranger(&service, &["--repeat", "5"], &["sh", "-c", "echo GO; sleep 1"]);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    run.stdout.as_mut().expect("a pipe").read_exact(&mut [0; 6]).expect("the second begins");
+    service.child.kill().expect("it lives");
+    service.child.wait().expect("it ends");
+    let output = run.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(1), &b""[..]), "{said}");
+    assert!(said.contains("the account ends before the command"), "{said}");
+    assert!(said.contains("1 run ") && said.contains("only 1 of 5 runs: the account of the last"), "{said}");
+}
+
 /// Sends it to the service.
 fn signal(service: &Service, signal: Signal) {
     kill_process(Pid::from_child(&service.child), signal).expect("it lives");

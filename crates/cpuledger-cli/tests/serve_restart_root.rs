@@ -2,7 +2,7 @@
 
 mod manager;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -373,6 +373,37 @@ fn readers_wait_for_a_service_that_was_killed_root() {
     assert_eq!(intervals.iter().filter(is_gap).count(), 3);
     let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
     assert_all_is_told(&of_top);
+}
+
+/// What ran while a killed service was away is in no figure of a command, and its account says so.
+#[test]
+fn a_command_has_an_account_of_the_time_without_a_service_root() {
+    let _alone = alone();
+    let mut manager = Manager::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("account.json");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    run.args(["run", "--source", "service", "--format", "json", "--output"]).arg(&file);
+    run.args(["sh", "-c", "echo GO; read line; true"]).env("CPULEDGER_SOCKET", manager.socket());
+    let mut run = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    run.stdout.as_mut().expect("a pipe").read_exact(&mut [0; 3]).expect("it begins");
+    let pause = Duration::from_millis(700);
+    std::thread::sleep(pause);
+    manager.end(Signal::KILL);
+    std::thread::sleep(pause);
+    manager.begin();
+    manager.said_with("attached the ledger");
+    std::thread::sleep(pause);
+    drop(run.stdin.take());
+    assert!(run.wait().expect("it ends").success());
+    let account: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("a file")).expect("JSON");
+    assert_eq!(account["source"], "service");
+    let (without_ns, real_ns) = (number(&account, "without_books_ns"), number(&account, "real_ns"));
+    assert!((700_000_000..real_ns).contains(&without_ns), "{account}");
+    let cpus = u64::from(cpuledger::machine::online_cpus());
+    assert!(number(&account, "unattributed_ns") >= cpus * without_ns, "{account}");
+    assert!(account["ended_early"].is_null(), "{account}");
 }
 
 /// With the user and the capabilities that its unit gives it.

@@ -1,6 +1,6 @@
 //! The segments of a recording, one or several at a time.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::output::{Output, Plan};
 use crate::progress::Progress;
 use crate::rights::Rights;
-use crate::segment::{Part, Source};
+use crate::segment::{Numbers, Outline, Source};
 use crate::summary::Summary;
 
 /// Segments at a time, at most: each takes up to some hundred megabytes.
@@ -46,27 +46,26 @@ pub fn export_to(
     let segments = segments_of(&mut recording, &places);
     let paths: Vec<PathBuf> = segments.iter().map(|segment| segment.path.clone()).collect();
     let rights = Rights::of(&paths)?;
-    let mut parts = Vec::new();
+    let mut outlines = Vec::new();
     for segment in segments {
         if is_being_written && segment.path.extension().is_some_and(|ending| ending == "open") {
             summary.segments_open += 1;
         } else {
-            parts.extend(Part::open(segment, options.format)?);
+            outlines.extend(Outline::of(segment, options.format)?);
         }
     }
-    let segments = parts.iter().map(|part| part.name().file.segment.clone()).collect();
+    let segments = outlines.iter().map(|outline| outline.name().file.segment.clone()).collect();
     let plan = Plan { segments, tiers: recording.ids() };
-    drop(recording);
-    let days = parts.iter().flat_map(Part::days).collect();
+    drop((recording, places));
+    let days = outlines.iter().flat_map(Outline::days).collect();
     let output = Output::open(to, rights, &days)?;
     let (mut wanted, mut intervals) = (Vec::new(), 0);
-    for mut part in parts {
-        part.leave_out(&output.taken(part.name(), &plan));
-        if part.is_done(&output, &plan)? {
+    for mut outline in outlines {
+        if outline.is_done(&output, &plan)? {
             summary.segments_there += 1;
         } else {
-            intervals += part.intervals();
-            wanted.push(part);
+            intervals += outline.intervals();
+            wanted.push(outline);
         }
     }
     progress.set_total(intervals);
@@ -76,31 +75,46 @@ pub fn export_to(
 
 /// The segments that have these records. A segment may have others in between, of which another tier has the time.
 fn segments_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
-    let mut segments: Vec<Source> = Vec::new();
-    for place in places {
-        let Some(entry) = recording.entry(*place) else { continue };
-        let Some((path, header)) = recording.segment(*place) else { continue };
-        let known = segments.iter().rposition(|segment| segment.path == path);
-        let known = known.unwrap_or_else(|| {
-            let (path, header) = (path.into(), header.cloned());
-            let id = recording.id(*place).unwrap_or(0);
-            segments.push(Source { path, header, id, sequences: HashSet::new() });
-            segments.len() - 1
-        });
-        segments[known].sequences.insert(entry.sequence);
+    let beside = recording.beside(places);
+    let beside = numbers_of(recording, &beside).into_iter();
+    let mut offered: HashMap<PathBuf, Numbers> = beside.map(|source| (source.path, source.wanted)).collect();
+    let mut segments = numbers_of(recording, places);
+    for segment in &mut segments {
+        segment.offered = offered.remove(&segment.path).unwrap_or_default();
     }
     segments
 }
 
+/// Likewise, without what they have beside these.
+fn numbers_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
+    let mut segments: Vec<(Source, Vec<u64>)> = Vec::new();
+    for place in places {
+        let Some(entry) = recording.entry(*place) else { continue };
+        let Some((path, header)) = recording.segment(*place) else { continue };
+        let known = segments.iter().rposition(|(segment, _)| segment.path == path);
+        let known = known.unwrap_or_else(|| {
+            let (path, header) = (path.into(), header.cloned());
+            let id = recording.id(*place).unwrap_or(0);
+            let (wanted, offered) = (Numbers::default(), Numbers::default());
+            segments.push((Source { path, header, id, wanted, offered }, Vec::new()));
+            segments.len() - 1
+        });
+        segments[known].1.push(entry.sequence);
+    }
+    let with_numbers = |(segment, numbers)| Source { wanted: Numbers::from_iter(numbers), ..segment };
+    segments.into_iter().map(with_numbers).collect()
+}
+
 /// Several at a time; after an error no other is begun.
-fn write_all(parts: Vec<Part>, output: &Output, progress: &Progress) -> Result<Summary, Error> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(parts.len());
-    let queue = Mutex::new(parts.into_iter());
+fn write_all(outlines: Vec<Outline>, output: &Output, progress: &Progress) -> Result<Summary, Error> {
+    let threads =
+        thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(outlines.len());
+    let queue = Mutex::new(outlines.into_iter());
     let result = Mutex::new(Ok(Summary::default()));
     let work = || {
         loop {
-            let Some(part) = lock(&queue).next() else { return };
-            let done = part.write(output, progress);
+            let Some(outline) = lock(&queue).next() else { return };
+            let done = outline.write(output, progress);
             let mut result = lock(&result);
             match (done, &mut *result) {
                 (Ok(summary), Ok(all)) => all.merge(summary),

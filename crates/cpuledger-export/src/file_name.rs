@@ -54,6 +54,11 @@ impl FileName {
         (name.text() == text).then_some(name)
     }
 
+    /// Whether both are of one segment, in one format.
+    pub(crate) fn is_of_same(&self, other: &FileName) -> bool {
+        (&self.segment, &self.ending) == (&other.segment, &other.ending)
+    }
+
     /// Whether both have rows of the same time, if the boot is the same.
     pub(crate) fn overlaps(&self, other: &FileName) -> bool {
         self.span_ms.start < other.span_ms.end && other.span_ms.start < self.span_ms.end

@@ -120,16 +120,16 @@ impl Output {
         let has = |table| {
             self.there.iter().any(|there| {
                 (there.table, &there.date, &there.host) == (table, &date, &host)
-                    && there.name.segment == name.file.segment
-                    && there.name.ending == name.file.ending
+                    && there.name.is_of_same(&name.file)
                     && !there.name.is_part
+                    && there.name.covers(&name.segment_ms)
             })
         };
         Table::ALL.into_iter().all(has)
     }
 
     /// The times that the tables have from other tiers of the recording, CLOCK_MONOTONIC in milliseconds: a tier of longer intervals keeps
-    /// what a finer one has deleted. Parts of segments are written anew, unless their segments were deleted.
+    /// what a finer one has deleted. Of a part whose segment is read now, the recording says itself which tier has the time.
     pub(crate) fn taken(&self, name: &Name, plan: &Plan) -> Vec<Range<u64>> {
         let (host, own) = (folder_of_host(&name.host), &name.file.segment);
         let is_taken = |there: &&There| {
@@ -140,6 +140,18 @@ impl Output {
                 && !(*is_part && plan.segments.contains(segment))
         };
         self.there.iter().filter(is_taken).map(|there| there.name.span_ms.clone()).collect()
+    }
+
+    /// The times of other files of its segment that have some of its time, and some that it has not.
+    pub(crate) fn crossing(&self, name: &Name) -> Vec<Range<u64>> {
+        let (host, own) = (folder_of_host(&name.host), &name.file);
+        let is_crossing = |there: &&There| {
+            there.host == host
+                && there.name.is_of_same(own)
+                && there.name.overlaps(own)
+                && !own.covers(&there.name.span_ms)
+        };
+        self.there.iter().filter(is_crossing).map(|there| there.name.span_ms.clone()).collect()
     }
 
     /// An error if there are other intervals of the same time: sums over both would count it twice.
@@ -153,7 +165,10 @@ impl Output {
                 // A copy of the recording that was written on has another segment of that number.
                 let (whole_ms, part_ms) = (&name.segment_ms, &there.span_ms);
                 let is_within = whole_ms.start <= part_ms.start && part_ms.end <= whole_ms.end;
-                if there.is_part && !is_within || !there.is_part && !there.covers(whole_ms) {
+                // A copy that was made while the segment was written has the begin of it.
+                let is_begin = is_within && part_ms.start == whole_ms.start;
+                let is_own = if there.is_part { is_within } else { is_begin || there.covers(whole_ms) };
+                if !is_own {
                     return Err(Error::OtherRecording { path: path() });
                 }
             } else if !there.overlaps(&name.file) {
@@ -169,13 +184,13 @@ impl Output {
         Ok(())
     }
 
-    /// A file without its name.
+    /// A file without its name. It takes the place of those of which it has all.
     pub(crate) fn create(&self, table: Table, date: Date, name: &Name) -> Result<Unfinished, Error> {
         let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
         let is_instead = |there: &&There| {
             (there.table, &there.date, &there.host) == (table, &date, &host)
-                && there.name.segment == name.file.segment
-                && there.name.ending == name.file.ending
+                && there.name.is_of_same(&name.file)
+                && name.file.covers(&there.name.span_ms)
                 && there.name != name.file
         };
         let instead = self.there.iter().filter(is_instead).map(|there| there.name.text());

@@ -1,8 +1,8 @@
 //! The three files of a segment.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
 
 use cpuledger_model::frame::{Frame, Wanted};
 use cpuledger_model::make;
@@ -62,6 +62,40 @@ fn span_ms<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Option<Range
     Some(start_ns / 1_000_000..end_ns / 1_000_000)
 }
 
+/// Numbers of records, as they follow one another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Numbers(Vec<RangeInclusive<u64>>);
+
+impl Numbers {
+    fn has(&self, number: u64) -> bool {
+        let behind = self.0.partition_point(|range| *range.start() <= number);
+        behind > 0 && *self.0[behind - 1].end() >= number
+    }
+}
+
+impl FromIterator<u64> for Numbers {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Numbers {
+        let mut all: Vec<u64> = numbers.into_iter().collect();
+        all.sort_unstable();
+        let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+        for number in all {
+            match ranges.last_mut() {
+                Some(last) if number.saturating_sub(*last.end()) <= 1 => *last = *last.start()..=number,
+                _ => ranges.push(number..=number),
+            }
+        }
+        Numbers(ranges)
+    }
+}
+
+/// Their days, UTC.
+fn dates_of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Date> {
+    let mut dates: Vec<Date> = entries.map(|entry| date(entry.start_realtime_ns())).collect();
+    dates.sort_unstable();
+    dates.dedup();
+    dates
+}
+
 /// Where a segment is, and what of it is wanted.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -69,100 +103,150 @@ pub(crate) struct Source {
     /// What identifies its tier of the recording.
     pub(crate) id: u64,
     /// The numbers of the records.
-    pub(crate) sequences: HashSet<u64>,
+    pub(crate) wanted: Numbers,
+    /// Those of all its records, but for what another tier has the time of.
+    pub(crate) offered: Numbers,
 }
 
-/// A segment whose intervals are wanted, or a part of them.
-pub(crate) struct Part {
-    recording: Recording,
-    name: Name,
+/// What a segment has whose intervals are wanted, or a part of them. Its file is closed: a recording may have very many.
+pub(crate) struct Outline {
+    source: Source,
     format: Format,
-    /// Its intervals that are wanted.
-    places: Vec<(Place, Entry)>,
-    /// How many it has.
-    records: usize,
-    /// Their days.
+    name: Name,
+    /// The days of its intervals that are wanted.
     dates: Vec<Date>,
+    /// Of all its intervals.
+    segment_dates: Vec<Date>,
+    intervals: u64,
 }
 
-impl Part {
+impl Outline {
     /// `None`: nothing of it is there any more.
-    pub(crate) fn open(source: Source, format: Format) -> Result<Option<Part>, Error> {
-        let Source { path, header, id, sequences } = source;
-        let mut recording = Recording::open(&path)?;
-        let mut places = Vec::new();
-        let mut all: Vec<Entry> = Vec::new();
-        let mut next = recording.first();
-        while let Some(place) = next {
-            next = recording.next(place);
-            let Some(entry) = recording.entry(place) else { continue };
-            all.push(entry);
-            if sequences.contains(&entry.sequence) {
-                places.push((place, entry));
-            }
-        }
-        let Some(segment_ms) = span_ms(all.iter()) else { return Ok(None) };
-        let first_sequence = all.first().map_or(0, |first| first.sequence);
-        let header = header.unwrap_or(make!(Header { first_sequence }));
+    pub(crate) fn of(source: Source, format: Format) -> Result<Option<Outline>, Error> {
+        let (_, entries) = read_entries(&source.path)?;
+        let Some(segment_ms) = span_ms(entries.iter().map(|(_, entry)| entry)) else { return Ok(None) };
+        let first_sequence = entries.first().map_or(0, |(_, first)| first.sequence);
+        let header = source.header.clone().unwrap_or(make!(Header { first_sequence }));
         let segment = SegmentId {
             boot: in_path(&header.boot_id),
             tier: header.tier_name(),
-            recording: id,
+            recording: source.id,
             sequence: header.first_sequence,
         };
         let file = FileName { segment, span_ms: 0..0, is_part: false, ending: format.ending().into() };
         let name = Name { host: header.host, file, segment_ms };
-        let mut part = Part { recording, name, format, places, records: all.len(), dates: Vec::new() };
-        part.set_name();
-        Ok(Some(part))
+        let segment_dates = dates_of(entries.iter().map(|(_, entry)| entry));
+        let mut outline = Outline { source, format, name, dates: Vec::new(), segment_dates, intervals: 0 };
+        outline.choose(&entries, |outline, entry| outline.source.wanted.has(entry.sequence));
+        Ok(Some(outline))
     }
 
-    /// After its intervals.
-    fn set_name(&mut self) {
-        let entries = self.places.iter().map(|(_, entry)| entry);
-        self.name.file.span_ms = span_ms(entries.clone()).unwrap_or_default();
-        self.name.file.is_part = self.places.len() < self.records;
-        self.dates = entries.map(|entry| date(entry.start_realtime_ns())).collect();
-        self.dates.sort_unstable();
-        self.dates.dedup();
+    /// Wants those of its intervals that are meant.
+    fn choose(&mut self, all: &[(Place, Entry)], is_meant: impl Fn(&Outline, &Entry) -> bool) {
+        let entries = all.iter().map(|(_, entry)| entry);
+        let wanted: Vec<&Entry> = entries.filter(|entry| is_meant(self, entry)).collect();
+        self.source.wanted = wanted.iter().map(|entry| entry.sequence).collect();
+        self.name.file.span_ms = span_ms(wanted.iter().copied()).unwrap_or_default();
+        self.name.file.is_part = wanted.len() < all.len();
+        self.intervals = wanted.len() as u64;
+        self.dates = dates_of(wanted.into_iter());
     }
 
     pub(crate) fn name(&self) -> &Name {
         &self.name
     }
 
-    /// Leaves out the intervals of times that the tables have already, CLOCK_MONOTONIC in milliseconds.
-    pub(crate) fn leave_out(&mut self, taken: &[Range<u64>]) {
-        let before = self.places.len();
-        self.places.retain(|(_, entry)| {
-            let own = entry.start_ns / 1_000_000..entry.end_ns / 1_000_000;
-            !taken.iter().any(|taken| own.start < taken.end && taken.start < own.end)
-        });
-        if self.places.len() < before {
-            self.set_name();
-        }
-    }
-
-    /// The days that it has files of, each with the machine.
+    /// The days that its segment may have files of, each with the machine.
     pub(crate) fn days(&self) -> impl Iterator<Item = (Vec<u8>, Date)> {
-        self.dates.iter().map(|date| (self.name.host.clone(), *date))
+        self.segment_dates.iter().map(|date| (self.name.host.clone(), *date))
     }
 
     pub(crate) fn intervals(&self) -> u64 {
-        self.places.len() as u64
+        self.intervals
     }
 
-    /// Whether all that is wanted of it is in the output.
+    /// Whether all that is wanted of it, and that the tables have not from elsewhere, is in the output. If that has a part of the segment
+    /// which is partly of the same time, all of that part is wanted, too: the new files replace it.
     ///
     /// # Errors
-    /// When it must not come there.
-    pub(crate) fn is_done(&self, output: &Output, plan: &Plan) -> Result<bool, Error> {
+    /// When it must not come there, or cannot be read.
+    pub(crate) fn is_done(&mut self, output: &Output, plan: &Plan) -> Result<bool, Error> {
+        let taken = output.taken(&self.name, plan);
+        if taken.iter().any(|taken| overlap(taken, &self.name.file.span_ms)) {
+            let (_, entries) = read_entries(&self.source.path)?;
+            self.choose(&entries, |outline, entry| {
+                outline.source.wanted.has(entry.sequence) && !is_in(entry, &taken)
+            });
+        }
         output.check(&self.name, plan)?;
-        Ok(self.dates.iter().all(|date| output.has(*date, &self.name)))
+        if self.is_there(output) {
+            return Ok(true);
+        }
+        loop {
+            let crossing = output.crossing(&self.name);
+            if crossing.is_empty() {
+                return Ok(self.is_there(output));
+            }
+            let (_, entries) = read_entries(&self.source.path)?;
+            let before = self.intervals;
+            self.choose(&entries, |Outline { source, .. }, entry| {
+                let is_offered = source.offered.has(entry.sequence) && !is_in(entry, &taken);
+                source.wanted.has(entry.sequence) || is_offered && is_in(entry, &crossing)
+            });
+            if self.intervals == before {
+                return Ok(self.is_there(output));
+            }
+        }
+    }
+
+    fn is_there(&self, output: &Output) -> bool {
+        self.dates.iter().all(|date| output.has(*date, &self.name))
     }
 
     /// Writes its files.
-    pub(crate) fn write(mut self, output: &Output, progress: &Progress) -> Result<Summary, Error> {
+    pub(crate) fn write(self, output: &Output, progress: &Progress) -> Result<Summary, Error> {
+        let Outline { source, format, name, dates, .. } = self;
+        let (recording, mut places) = read_entries(&source.path)?;
+        places.retain(|(_, entry)| source.wanted.has(entry.sequence));
+        Part { recording, name, format, places, dates }.write(output, progress)
+    }
+}
+
+/// Whether both have time in common.
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// Whether one of these spans has time of an interval, CLOCK_MONOTONIC in milliseconds.
+fn is_in(entry: &Entry, spans: &[Range<u64>]) -> bool {
+    let own = entry.start_ns / 1_000_000..entry.end_ns / 1_000_000;
+    spans.iter().any(|span| overlap(span, &own))
+}
+
+/// A segment, and its intervals.
+fn read_entries(path: &Path) -> Result<(Recording, Vec<(Place, Entry)>), Error> {
+    let mut recording = Recording::open(path)?;
+    let (mut entries, mut next) = (Vec::new(), recording.first());
+    while let Some(place) = next {
+        next = recording.next(place);
+        entries.extend(recording.entry(place).map(|entry| (place, entry)));
+    }
+    Ok((recording, entries))
+}
+
+/// A segment that is open, as it is being written.
+struct Part {
+    recording: Recording,
+    name: Name,
+    format: Format,
+    /// Its intervals that are wanted.
+    places: Vec<(Place, Entry)>,
+    /// Their days.
+    dates: Vec<Date>,
+}
+
+impl Part {
+    fn write(mut self, output: &Output, progress: &Progress) -> Result<Summary, Error> {
         let mut summary = Summary::default();
         let mut days = self.begin(output, progress)?;
         let (wanted, mut frame, mut was_lost) = (wanted(), Frame::new(), false);
@@ -277,4 +361,18 @@ fn read(
             Met::Frame
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_kept_as_what_follows_one_another() {
+        let numbers: Numbers = [7, 5, 6, 1, u64::MAX, 6, 0].into_iter().collect();
+        assert_eq!(numbers, Numbers(vec![0..=1, 5..=7, u64::MAX..=u64::MAX]));
+        let has = |number: &u64| numbers.has(*number);
+        assert_eq!((0..10).filter(has).collect::<Vec<u64>>(), [0, 1, 5, 6, 7]);
+        assert!(numbers.has(u64::MAX) && !Numbers::default().has(0));
+    }
 }

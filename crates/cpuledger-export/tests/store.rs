@@ -4,7 +4,7 @@
 mod machine;
 mod python;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
+use cpuledger_recording::{Span, When};
 use python::{environment, large_environment};
 
 /// A server that ends with the test.
@@ -305,6 +306,35 @@ fn a_part_goes_when_the_whole_segment_comes() {
         assert!(output.status.success(), "{}", said(&output));
         let all = objects(&server, &python);
         assert!(!all.is_empty() && all.keys().all(|name| name.contains("-part.") == is_part), "{all:?}");
+    }
+}
+
+#[test]
+fn parts_that_are_apart_stay_in_a_bucket_and_those_that_cross_become_one() {
+    let (server, python) = match s3() {
+        Ok(both) => both,
+        Err(reason) => return not_run(&reason),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, tables) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    bucket(&server, &python, &["make", "books"]);
+    for (since, until, parts) in [(5, 15, 1), (15, 25, 2), (10, 20, 1), (40, 45, 2), (36, 50, 2)] {
+        let at = |second: u64| machine::BEGIN_NS + second * machine::SECOND_NS;
+        let span = Span { since: When::Realtime(at(since)), until: When::Realtime(at(until)) };
+        let options = Options { span, ..Options::all(Format::Parquet) };
+        export(&recording, &tables, &options, &Progress::default()).expect("written");
+        let [since, until] = [since, until].map(|second| format!("@{}", 1_700_006_370 + second));
+        let words = ["--since", &since, "--until", &until];
+        let output =
+            push(&recording, "s3://books", &words).envs(server.variables()).output().expect("it runs");
+        assert!(output.status.success(), "{}", said(&output));
+        let all = objects(&server, &python);
+        let sizes: BTreeMap<String, u64> =
+            all.iter().map(|(name, (size, ..))| (name.clone(), *size)).collect();
+        assert_eq!(sizes, files(&tables), "the objects are those of a directory");
+        let names: BTreeSet<&str> = sizes.keys().filter_map(|name| name.rsplit('/').next()).collect();
+        assert_eq!(names.len(), parts, "{names:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod machine;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -156,13 +156,67 @@ fn a_part_of_a_segment_gives_way_to_all_of_it() {
     };
     assert_eq!(run(&recording, &to, &span(10, 20)).intervals, 10);
     assert_eq!(sequences(), (10..20).collect::<Vec<_>>());
-    assert_eq!(run(&recording, &to, &span(15, 25)).intervals, 10);
-    assert_eq!(sequences(), (15..25).collect::<Vec<_>>());
+    // Of two parts that cross, all of both.
+    assert_eq!(run(&recording, &to, &span(15, 25)).intervals, 15);
+    assert_eq!(sequences(), (10..25).collect::<Vec<_>>());
     assert_eq!(run(&recording, &to, &Options::all(Format::Csv)).intervals, 60);
     assert_eq!(sequences(), (0..60).collect::<Vec<_>>());
     assert_eq!(run(&recording, &to, &span(15, 25)).segments_there, 1);
     assert_eq!(sequences(), (0..60).collect::<Vec<_>>());
     assert_eq!(run(&recording, &to, &span(500, 600)).intervals, 0);
+}
+
+#[test]
+fn parts_of_a_segment_stay_and_no_row_is_there_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    let at = |second: u64| When::Realtime(BEGIN_NS + second * SECOND_NS);
+    let mut expected: BTreeSet<u64> = BTreeSet::new();
+    // Midnight is in the second one. They are apart, meet, cross one, cross two, are within, and have all of others.
+    for (since, until, more, parts) in [
+        (5, 10, 5, 1),
+        (25, 35, 10, 2),
+        (10, 15, 5, 3),
+        (12, 20, 10, 3),
+        (18, 26, 25, 2),
+        (19, 21, 25, 2),
+        (40, 45, 5, 3),
+        (36, 50, 14, 3),
+        (7, 8, 5, 3),
+        (0, 60, 60, 1),
+    ] {
+        let options =
+            Options { span: Span { since: at(since), until: at(until) }, ..Options::all(Format::Csv) };
+        assert_eq!(run(&recording, &to, &options).intervals, more, "{since} to {until}");
+        expected.extend(since..until);
+        let intervals = intervals_of(&to, Format::Csv);
+        assert!(intervals.values().all(|rows| *rows > 0), "{intervals:?}");
+        let found: BTreeSet<u64> = intervals.into_keys().map(|(_, sequence)| sequence).collect();
+        assert_eq!(found, expected, "{since} to {until}");
+        let names = files(&to.join("usage"));
+        let names: BTreeSet<&str> = names.iter().filter_map(|path| path.rsplit('/').next()).collect();
+        assert_eq!(names.len(), parts, "{since} to {until}: {names:?}");
+    }
+    assert_eq!(sums(&to, Format::Csv), machine::sums(&recording));
+}
+
+/// A part whose export was ended between two tables is whole when another crosses it.
+#[test]
+fn a_part_that_some_tables_have_is_completed_by_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 20);
+    let at = |second: u64| When::Realtime(BEGIN_NS + second * SECOND_NS);
+    let span = |since, until| Options {
+        span: Span { since: at(since), until: at(until) },
+        ..Options::all(Format::Csv)
+    };
+    run(&recording, &to, &span(0, 10));
+    fs::remove_dir_all(to.join("usage")).expect("it is there");
+    run(&recording, &to, &span(5, 15));
+    let intervals = intervals_of(&to, Format::Csv);
+    assert!(intervals.len() == 15 && intervals.values().all(|rows| *rows > 0), "{intervals:?}");
 }
 
 /// Recording and number of each interval, and how many rows of processes say that they are of it.
@@ -233,6 +287,36 @@ fn a_segment_is_left_out_only_while_a_writer_has_it() {
     fs::copy(tier.join("0000000000000060.cut"), &alone).expect("a copy");
     let to = folder.path().join("alone");
     assert_eq!(run(&alone, &to, &Options::all(Format::Csv)).intervals, 10);
+}
+
+/// As rsync copies it, now and then.
+#[test]
+fn a_copy_of_a_segment_that_is_written_gives_way_to_what_it_becomes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 70);
+    let closed = recording.join("all/0000000000000060.seg");
+    let bytes = fs::read(&closed).expect("it is there");
+    let open = closed.with_extension("open");
+    fs::remove_file(&closed).expect("it is there");
+    let mut found = Vec::new();
+    for sixteenth in [6, 10] {
+        fs::write(&open, &bytes[..bytes.len() * sixteenth / 16]).expect("room");
+        run(&recording, &to, &Options::all(Format::Csv));
+        found.push(intervals_of(&to, Format::Csv).len());
+    }
+    assert!(60 < found[0] && found[0] < found[1] && found[1] < 70, "{found:?}");
+    let earlier = fs::read(&open).expect("it is there");
+    fs::remove_file(&open).expect("it is there");
+    fs::write(&closed, &bytes).expect("room");
+    let summary = run(&recording, &to, &Options::all(Format::Csv));
+    assert_eq!((summary.intervals, summary.segments_there), (10, 1));
+    assert_eq!(sums(&to, Format::Csv), machine::sums(&recording));
+    // An earlier copy has nothing to add.
+    fs::remove_file(&closed).expect("it is there");
+    fs::write(&open, earlier).expect("room");
+    assert_eq!(run(&recording, &to, &Options::all(Format::Csv)).segments_there, 2);
+    assert_eq!(intervals_of(&to, Format::Csv).len(), 70);
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Where {
                 };
             }
         };
-        for state in [State::Closed, State::Open, State::CutOff] {
+        for state in State::ALL {
             if let Some(file) = folder.read(&Name { sequence, state }.text())?
                 && has_it(&file)?
             {
@@ -67,10 +67,22 @@ pub(crate) struct SegmentFile {
 }
 
 impl SegmentFile {
-    /// In a directory. `None`: it is not there, or what has the name is no file.
-    pub(crate) fn of_folder(folder: &Arc<Folder>, name: Name) -> io::Result<Option<SegmentFile>> {
-        let opened = with_room(|| folder.read(&name.text()))?;
-        opened.map(|file| SegmentFile::of(Where::Folder(Arc::clone(folder), name.sequence), file)).transpose()
+    /// In a directory, whose names are these, in order. A writer may have given it another name since. `None`: it is not there, or what has
+    /// the name is no file.
+    pub(crate) fn of_folder(
+        folder: &Arc<Folder>,
+        name: Name,
+        names: &[Name],
+    ) -> io::Result<Option<(Name, SegmentFile)>> {
+        let others = State::ALL.map(|state| Name { state, ..name }).into_iter();
+        let others = others.filter(|other| names.binary_search(other).is_err());
+        for name in std::iter::once(name).chain(others) {
+            if let Some(file) = with_room(|| folder.read(&name.text()))? {
+                let at = Where::Folder(Arc::clone(folder), name.sequence);
+                return Ok(Some((name, SegmentFile::of(at, file)?)));
+            }
+        }
+        Ok(None)
     }
 
     /// At a path.
@@ -153,5 +165,34 @@ fn with_room<T>(opened: impl Fn() -> io::Result<T>) -> io::Result<T> {
             opened()
         }
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A writer closes it between the listing and the opening.
+    #[test]
+    fn a_segment_whose_name_has_changed_since_is_found() {
+        let path = tempfile::tempdir().expect("a folder");
+        let folder = Arc::new(Folder::open(path.path()).expect("it is there"));
+        let name = |state| Name { sequence: 60, state };
+        let found = |names: &[Name]| {
+            let found = SegmentFile::of_folder(&folder, name(State::Open), names).expect("it can be read");
+            found.map(|(name, _)| name.state)
+        };
+        assert_eq!(found(&[name(State::Open)]), None);
+        for state in [State::Closed, State::CutOff] {
+            fs::write(path.path().join(name(state).text()), "").expect("room");
+            assert_eq!(found(&[name(State::Open)]), Some(state));
+            // What was listed by that name is opened by that name.
+            assert_eq!(found(&[name(state), name(State::Open)]), None);
+            fs::remove_file(path.path().join(name(state).text())).expect("it is there");
+        }
+        fs::create_dir(path.path().join(name(State::Open).text())).expect("room");
+        assert_eq!(found(&[name(State::Open)]), None);
     }
 }

@@ -32,6 +32,9 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// In the order in which a file can have them: one that is looked for like this is found whatever a writer does meanwhile.
+    pub(crate) const ALL: [State; 3] = [State::Open, State::Closed, State::CutOff];
+
     fn ending(self) -> &'static str {
         match self {
             State::Closed => "seg",
@@ -55,8 +58,7 @@ impl Name {
 
     fn read(text: &str) -> Option<Name> {
         let (digits, ending) = text.split_once('.')?;
-        let states = [State::Closed, State::CutOff, State::Open];
-        let state = states.into_iter().find(|state| state.ending() == ending)?;
+        let state = State::ALL.into_iter().find(|state| state.ending() == ending)?;
         let name = Name { sequence: digits.parse().ok()?, state };
         (name.text() == text).then_some(name)
     }

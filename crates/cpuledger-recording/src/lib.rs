@@ -75,4 +75,4 @@ pub use recording::{Place, Record, Recording, Step};
 pub use segment::{Entry, Header, Segment};
 pub use source::ReadAt;
 pub use span::{Span, When};
-pub use writer::{Deleted, Options, Tier, Writer};
+pub use writer::{Deleted, Lost, Options, Tier, Writer};

@@ -3,7 +3,7 @@
 mod missing;
 mod time;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ impl Recording {
                 failed = failed.take().or(Some(error));
                 old.values().filter(|part| part.tier == tier).filter_map(|part| part.name).collect()
             });
-            for name in names {
+            for &name in &names {
                 let path = folder.path.join(name.text());
                 if let Some(mut part) = old.remove(&(tier, Some(name.sequence))) {
                     if (part.name != Some(name) || name.state == State::Open)
@@ -183,14 +183,16 @@ impl Recording {
                     self.parts.push(Part { name: Some(name), path, ..part });
                     continue;
                 }
-                let opened = SegmentFile::of_folder(folder, name).map_err(|error| io_error(&path, error));
-                let opened = opened.and_then(|file| {
-                    let part = file.map(|file| Part::open(tier, Some(name), path.clone(), Box::new(file)));
+                let opened = SegmentFile::of_folder(folder, name, &names);
+                let opened = opened.map_err(|error| io_error(&path, error)).and_then(|found| {
+                    let part = found.map(|(name, file)| {
+                        Part::open(tier, Some(name), folder.path.join(name.text()), Box::new(file))
+                    });
                     part.transpose()
                 });
                 match opened {
                     Ok(Some(part)) => self.parts.push(part),
-                    // It may have been deleted or renamed by now; then the next refresh finds it.
+                    // It may have been deleted by now.
                     Ok(None) => self.no_files.push(path),
                     Err(error) => failed = failed.or(Some(error)),
                 }
@@ -311,6 +313,21 @@ impl Recording {
     pub fn segment(&self, place: Place) -> Option<(&Path, Option<&Header>)> {
         let part = &self.parts[self.order.stretches.get(place.stretch)?.part];
         Some((&part.path, part.segment.header()))
+    }
+
+    /// The records of all segments that have one of these, but for those of whose time another tier is read.
+    pub fn beside(&mut self, places: &[Place]) -> Vec<Place> {
+        let stretches = &self.order.stretches;
+        let parts = places.iter().filter_map(|place| Some(stretches.get(place.stretch)?.part));
+        let parts: HashSet<usize> = parts.collect();
+        let mut beside = Vec::new();
+        for stretch in 0..self.order.stretches.len() {
+            let Stretch { part, from, .. } = self.order.stretches[stretch];
+            if parts.contains(&part) {
+                beside.extend((from..self.end(stretch)).map(|record| Place { stretch, record }));
+            }
+        }
+        beside
     }
 
     /// Identifier of the boot of a record, where its segment tells it.

@@ -4,10 +4,11 @@ mod frames;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use cpuledger_load::not_run;
 use cpuledger_model::make;
-use cpuledger_recording::{Kind, Options, Recording, Writer};
+use cpuledger_recording::{Kind, Options, Recording, Tier, Writer};
 use frames::{Machine, frames_of};
 use rustix::mount::{MountFlags, UnmountFlags};
 
@@ -82,6 +83,32 @@ fn a_full_file_system_pauses_the_recording_root() {
     let losses = recording.losses().expect("read");
     assert_eq!(losses.iter().map(|loss| loss.intervals).sum::<u64>(), 30, "{losses:?}");
     assert!(losses[0].to_string().contains("not written"), "{}", losses[0]);
+}
+
+/// A minute, or what the length is, that cannot be written is lost as a whole, and not as its last interval.
+#[test]
+fn what_was_merged_and_has_no_room_is_said_with_its_length_root() {
+    let Some(small) = Small::mount() else { return };
+    let tiers = vec![Tier::new(Duration::from_secs(10), None)];
+    let options = make!(Options { tiers });
+    let mut writer = Writer::open(&small.path().join("recording"), options).expect("a writer");
+    let left = writer.free_bytes().expect("it says so");
+    fs::write(small.path().join("filler"), vec![1; usize::try_from(left).expect("it is small")])
+        .expect("it fits");
+    let (mut machine, mut refused) = (Machine::new(37, 40), 0);
+    for _ in 0..35 {
+        refused += u64::from(writer.append(&machine.second()).is_err());
+    }
+    let lost = writer.take_lost();
+    let [lost] = &lost[..] else { panic!("{lost:?}") };
+    assert!((3..=4).contains(&refused), "{refused}");
+    assert!((21..=35).contains(&lost.intervals), "{lost:?}");
+    assert_eq!(lost.length_ns, lost.intervals * 1_000_000_000);
+    assert!(lost.to_string().contains("/10s: could not be written: "), "{lost}");
+    assert!(writer.take_lost().is_empty());
+    // What is left of it.
+    assert!(writer.close().is_err());
+    assert_eq!(writer.take_lost().iter().map(|more| more.intervals).sum::<u64>() + lost.intervals, 35);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Frames in, a report out.
 
+mod forget;
+
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing::{self, CgroupIds};
 use rustc_hash::FxHashMap;
@@ -72,6 +74,8 @@ pub struct Accumulator {
     tables: Vec<(Dimension, Table<Key>)>,
     lineage: Option<Lineage>,
     names: Names,
+    /// What stayed of them when it began again.
+    begun_bytes: usize,
     /// Paths of the cgroups of the frame that is read, by their numbers. The second is not enough: where the cpu controller is not turned on
     /// for a cgroup of version 2, it is that of one above it.
     paths: FxHashMap<CgroupIds, Comm>,
@@ -205,6 +209,7 @@ impl Accumulator {
 
     /// Adds an interval.
     pub fn add(&mut self, frame: &Frame, when: Instants) {
+        self.forget_names(self.names.most_bytes());
         self.names.begin();
         self.learn_beside(frame);
         let bucket = self.time_line.map(|line| {
@@ -470,14 +475,8 @@ impl Accumulator {
     /// Adds what came after, for the same dimensions and the same time line.
     pub fn merge(&mut self, later: Accumulator) {
         let comms = self.names.take(&later.names);
-        let key = |key| match key {
-            Key::Command(comm) => Key::Command(comms.of(comm)),
-            Key::Text(text) => Key::Text(comms.of(text)),
-            Key::Process(id, comm) => Key::Process(id, comms.of(comm)),
-            other => other,
-        };
         for ((_, own), (_, more)) in self.tables.iter_mut().zip(&later.tables) {
-            own.merge(more, key);
+            own.merge(more, |key| key.renumbered(&comms));
         }
         if let (Some(own), Some(more)) = (&mut self.lineage, later.lineage) {
             own.merge(more, &comms);
@@ -489,6 +488,7 @@ impl Accumulator {
         }
         self.within.outside_ns = self.within.outside_ns.saturating_add(later.within.outside_ns);
         later.extent.into_iter().for_each(|extent| self.extend(extent));
+        self.forget_names(self.names.most_bytes());
     }
 
     /// Forgets all that was added, but for who descends from whom: what is added next is a span of its own.
@@ -500,6 +500,9 @@ impl Accumulator {
         self.devices.iter_mut().for_each(|devices| *devices = DeviceSums::default());
         self.buckets.iter_mut().for_each(|bucket| *bucket = Balance::default());
         self.extent = None;
+        if self.forget_names(2 * self.begun_bytes) {
+            self.begun_bytes = self.names.bytes();
+        }
     }
 
     /// Number of intervals.

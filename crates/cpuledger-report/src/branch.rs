@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::amounts::{Amounts, Tally};
-use crate::names::Comm;
+use crate::names::{Comm, Used};
 
 /// Names above one another; what is deeper counts for the last of them.
 pub(crate) const MOST_DEPTH: usize = 48;
@@ -65,6 +65,14 @@ impl Branch {
     pub(crate) fn renamed(self, rename: &impl Fn(Comm) -> Comm) -> Branch {
         let below = self.below.into_iter().map(|(comm, below)| (rename(comm), below.renamed(rename)));
         Branch { below: below.collect(), ..self }
+    }
+
+    /// Those below.
+    pub(crate) fn add_used(&self, used: &mut Used) {
+        for (comm, branch) in &self.below {
+            used.add(*comm);
+            branch.add_used(used);
+        }
     }
 
     /// How many names are below.

@@ -3,7 +3,7 @@
 use crate::amounts::Amounts;
 use crate::deaths::Id;
 use crate::dimension::{Dimension, Name};
-use crate::names::{Comm, Names};
+use crate::names::{Comm, Names, Renumbered};
 
 /// What a row is put with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +18,25 @@ pub(crate) enum Key {
     Text(Comm),
     /// With its name, which an exec changes.
     Process(Id, Comm),
+}
+
+impl Key {
+    /// Its name; unknown, where it has none.
+    pub(crate) fn comm(self) -> Comm {
+        match self {
+            Key::Command(comm) | Key::Text(comm) | Key::Process(_, comm) => comm,
+            _ => Comm::UNKNOWN,
+        }
+    }
+
+    pub(crate) fn renumbered(self, comms: &Renumbered) -> Key {
+        match self {
+            Key::Command(comm) => Key::Command(comms.of(comm)),
+            Key::Text(text) => Key::Text(comms.of(text)),
+            Key::Process(id, comm) => Key::Process(id, comms.of(comm)),
+            other => other,
+        }
+    }
 }
 
 /// A process of the frame that is read, dead or alive.

@@ -40,7 +40,8 @@
 //!   by process, one thread adds up and another reads ahead. A report does not depend on the number of CPUs.
 //! - **Ancestry** (`lineage.rs`). A process that dies becomes a branch of its heir, by name. So what is remembered is what lives, and names.
 //! - **Only what is needed** is decoded (`Frame::decode_wanted_from`), into the memory of the frame before. What a group has said is kept.
-//! - **Limits**: 65,536 names of each kind. Beyond that those with the least time are put together.
+//! - **Limits**: 65,536 names of each kind. Beyond that those with the least time are put together, and their texts are forgotten
+//!   (`accumulator/forget.rs`).
 #![forbid(unsafe_code)]
 
 mod accumulator;

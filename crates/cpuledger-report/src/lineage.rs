@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::amounts::{Amounts, Booked, SumOfDead, Tally};
 use crate::branch::{Branch, MOST_DEPTH};
 use crate::deaths::{HeirId, Id};
-use crate::names::{Comm, Names, Renumbered};
+use crate::names::{Comm, Names, Renumbered, Used};
 
 /// Names of the dead that are told apart. Beyond that the time of a dead process counts for its heir.
 const MOST_NAMES: usize = 65_536;
@@ -115,6 +115,21 @@ impl Lineage {
             process.dead = Branch::default();
         }
         self.names = 0;
+    }
+
+    /// The names of the living, and of the dead that are told apart.
+    pub(crate) fn add_used(&self, used: &mut Used) {
+        for process in self.processes.values() {
+            used.add(process.comm);
+            process.dead.add_used(used);
+        }
+    }
+
+    pub(crate) fn renumber(&mut self, comms: &Renumbered) {
+        for process in self.processes.values_mut() {
+            process.comm = comms.of(process.comm);
+            process.dead = std::mem::take(&mut process.dead).renamed(&|comm| comms.of(comm));
+        }
     }
 
     /// Adds what came after.

@@ -1,4 +1,6 @@
-//! Names of commands, each kept once.
+//! Names of commands, each kept once, and as long as something is called by it.
+
+use std::sync::Arc;
 
 use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
@@ -11,11 +13,20 @@ impl Comm {
     pub(crate) const UNKNOWN: Comm = Comm(u32::MAX);
 }
 
+/// What a name takes beside its text: a place in the table of numbers, one by its number, and the allocation.
+const BESIDE_BYTES: usize = 64;
+
+/// Memory of names below which none is forgotten: of some 100,000 commands.
+pub(crate) const LEAST_BYTES: usize = 8 << 20;
+
 /// The names by their numbers. They have at most 15 bytes in the kernel, and as many as a frame lets them have here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
-    numbers: FxHashMap<Box<[u8]>, Comm>,
-    texts: Vec<Box<[u8]>>,
+    numbers: FxHashMap<Arc<[u8]>, Comm>,
+    texts: Vec<Arc<[u8]>>,
+    bytes: usize,
+    /// Of that: what stayed when names were forgotten last.
+    kept_bytes: usize,
     /// The number here of each text of the frame that is read.
     of_frame: Vec<Option<Comm>>,
 }
@@ -55,9 +66,35 @@ impl Names {
             return *comm;
         }
         let comm = Comm(self.texts.len() as u32);
-        self.texts.push(text.into());
-        self.numbers.insert(text.into(), comm);
+        let text: Arc<[u8]> = text.into();
+        self.bytes += text.len() + BESIDE_BYTES;
+        self.texts.push(Arc::clone(&text));
+        self.numbers.insert(text, comm);
         comm
+    }
+
+    /// What they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What they may take until it is looked which are used: twice of what stayed last, so that costs little for each name.
+    pub(crate) fn most_bytes(&self) -> usize {
+        LEAST_BYTES.max(2 * self.kept_bytes)
+    }
+
+    /// Forgets those that are not used. The others get new numbers, in the same order.
+    pub(crate) fn keep(&mut self, used: &Used) -> Renumbered {
+        let mut own = Names::default();
+        let all = std::mem::take(&mut self.texts).into_iter().enumerate();
+        let renumbered = all.map(|(number, text)| match used.0.get(number) {
+            Some(true) => own.intern(&text),
+            _ => Comm::UNKNOWN,
+        });
+        let renumbered = Renumbered(renumbered.collect());
+        own.kept_bytes = own.bytes;
+        *self = own;
+        renumbered
     }
 
     /// The text of a name.
@@ -68,6 +105,23 @@ impl Names {
     /// The numbers here of the names that another has: in the order of these.
     pub(crate) fn take(&mut self, other: &Names) -> Renumbered {
         Renumbered(other.texts.iter().map(|text| self.intern(text)).collect())
+    }
+}
+
+/// Which names are used.
+#[derive(Debug, Default)]
+pub(crate) struct Used(Vec<bool>);
+
+impl Used {
+    pub(crate) fn add(&mut self, comm: Comm) {
+        if comm == Comm::UNKNOWN {
+            return;
+        }
+        let place = comm.0 as usize;
+        if self.0.len() <= place {
+            self.0.resize(place + 1, false);
+        }
+        self.0[place] = true;
     }
 }
 

@@ -127,6 +127,16 @@ impl<K: Copy + Ord + Hash> Table<K> {
         });
         self.rest_keys += (before - self.lines.len()) as u64;
         self.last = 0;
+        self.find_places();
+    }
+
+    /// Gives each key another, as different as these.
+    pub(crate) fn rename(&mut self, key: impl Fn(K) -> K) {
+        self.lines.iter_mut().for_each(|(own, _)| *own = key(*own));
+        self.find_places();
+    }
+
+    fn find_places(&mut self) {
         self.places.clear();
         self.places.extend(self.lines.iter().enumerate().map(|(place, (key, _))| (*key, place)));
     }

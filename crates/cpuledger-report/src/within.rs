@@ -40,6 +40,11 @@ impl Within {
         self.conditions.iter().map(|(own, _)| *own)
     }
 
+    /// Keys are others from now on.
+    pub(crate) fn forget_answers(&mut self) {
+        self.answers.clear();
+    }
+
     /// Whether what has these keys meets them all.
     pub(crate) fn admits(&mut self, key: impl Fn(Dimension) -> Key, name: impl Fn(Key) -> Name) -> bool {
         if self.answers.len() > MOST_ANSWERS {

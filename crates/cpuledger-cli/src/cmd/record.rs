@@ -148,12 +148,13 @@ fn intervals_in(duration: Duration, delay_ns: u64, waker: &Waker) -> anyhow::Res
 
 /// Says what was recorded.
 fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
-    let recorder::Outcome { intervals, missed, bytes, length_ns, deleted_ns, failure } = outcome;
+    let recorder::Outcome { intervals, missed, bytes, length_ns, deleted_ns, lost_ns, failure } = outcome;
     let length = length_ns as f64 / NS;
     let missing = if missed > 0 { format!("; {}", recorder::missing(missed)) } else { String::new() };
     let deleted = if deleted_ns > 0 { format!("; {}", recorder::deleted(deleted_ns)) } else { String::new() };
+    let lost = if lost_ns > 0 { format!("; {}", recorder::lost(lost_ns)) } else { String::new() };
     warn(&format!(
-        "recorded {}, {length:.3} s, to {}: {bytes} bytes{missing}{deleted}",
+        "recorded {}, {length:.3} s, to {}: {bytes} bytes{missing}{lost}{deleted}",
         count_of(intervals, "interval"),
         path.display()
     ));
@@ -164,7 +165,7 @@ fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
         }
         return Err(Failure::Quiet.into());
     }
-    if missed > 0 || deleted_ns > 0 { Err(Failure::Quiet.into()) } else { Ok(()) }
+    if missed > 0 || lost_ns > 0 || deleted_ns > 0 { Err(Failure::Quiet.into()) } else { Ok(()) }
 }
 
 /// Where it is recorded, with the directories above it where that is the usual place.

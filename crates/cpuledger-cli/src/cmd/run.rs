@@ -45,7 +45,7 @@ use crate::privileges;
 use crate::stop::Waker;
 use counted::Counted;
 use launch::Launched;
-use print::Account;
+use print::{Account, Missing};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -58,7 +58,7 @@ Examples:
   sudo cpuledger run --repeat 10 ./bench.sh            median and spread of ten runs
   cpuledger run --format json --output build.json -- ./build.sh      through the service, without privilege
 
-Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed. \
+Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed; 1 if it succeeded, and its account ends before it. \
 If cpuledger cannot run the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
 
 /// Runs at most: each waits from the beginning on.
@@ -145,13 +145,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         signals.pass_on_to(&launched.pidfd).context("cannot handle signals")?;
         let account;
         (account, has_begun) = run_once(launched, &mut opened, &mut namer, &command)?;
-        let has_failed = account.exit_code != 0;
+        // Without books, further runs would count nothing.
+        let has_failed = account.exit_code != 0 || account.missing.ended.is_some();
         accounts.push(account);
         if has_failed || signals.have_come.load(Ordering::Relaxed) {
             break;
         }
     }
-    let code = accounts.last().map_or(0, |account| account.exit_code);
+    let code = accounts.last().map_or(0, code_with);
     let is_json = arguments.format == Format::Json;
     let text = match &*accounts {
         [account] if arguments.repeat == 1 && is_json => account.json(),
@@ -181,7 +182,8 @@ fn run_once<'a>(
     launched.go().context("the command did not begin")?;
     let ended = wait_for(launched, opened.waker.clone())?;
     let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
-    let End { status, end_ns, has_begun } = collect(&mut opened.collector, (&mut descent, namer), &ended)?;
+    let (end, missing) = collect(&mut opened.collector, (&mut descent, namer), begin_ns, &ended)?;
+    let End { status, end_ns, has_begun } = end;
     let real_ns = end_ns.saturating_sub(begin_ns);
     let tree = descent.finish(clock::boottime(), real_ns, is_alive);
     let counted = Counted::of(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
@@ -196,7 +198,13 @@ fn run_once<'a>(
     let split = [counted.user_ns, counted.system_ns];
     [counted.user_ns, counted.system_ns] = within(split, tree.booked_ns - tree.stolen_ns);
     let (exit_code, source) = (launch::code_of(status), opened.source);
-    Ok((Account { command, exit_code, source, real_ns, counted, max_rss_bytes, tree }, has_begun))
+    let account = Account { command, exit_code, source, real_ns, counted, max_rss_bytes, tree, missing };
+    Ok((account, has_begun))
+}
+
+/// That of the command; of one that has succeeded, that of a failure, if its account ends before it.
+fn code_with(account: &Account<'_>) -> u8 {
+    if account.exit_code == 0 && account.missing.ended.is_some() { 1 } else { account.exit_code }
 }
 
 /// The exit code of the command counts. Only one that has succeeded leaves room for what went wrong here.
@@ -365,28 +373,37 @@ fn learn(named: &Named, subject: Subject<'_>, places: &mut Places) {
 fn collect(
     collector: &mut Collector,
     (descent, namer): (&mut Descent, &mut Namer),
+    begin_ns: u64,
     ended: &Receiver<std::io::Result<End>>,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<(End, Missing)> {
     let mut end: Option<End> = None;
+    let (mut missing, mut booked_until_ns) = (Missing::default(), begin_ns);
     loop {
         if let Err(error) = collector.close() {
-            output::warn(&format!("the account ends before the command: {error:#}"));
-            return match end {
-                Some(end) => Ok(end),
-                None => Ok(ended.recv().context("the command cannot be waited for")??),
+            let why = format!("{error:#}");
+            output::warn(&format!("the account ends before the command: {why}"));
+            let end = match end {
+                Some(end) => end,
+                None => ended.recv().context("the command cannot be waited for")??,
             };
+            missing.without_books_ns += end.end_ns.saturating_sub(booked_until_ns);
+            missing.ended = Some(why);
+            return Ok((end, missing));
         }
+        let interval = &collector.intervals.interval;
         namer.begin();
-        namer.learn_interval(&collector.intervals.interval);
+        namer.learn_interval(interval);
         let named = namer.named();
-        descent.add(&collector.intervals.interval, &|subject, places| learn(&named, subject, places));
+        descent.add(interval, &|subject, places| learn(&named, subject, places));
+        missing.add(interval, begin_ns);
+        booked_until_ns = booked_until_ns.max(interval.end_ns);
         if end.is_none()
             && let Ok(told) = ended.try_recv()
         {
             end = Some(told.context("the command cannot be waited for")?);
         }
-        if let Some(end) = end.filter(|end| collector.intervals.interval.end_ns > end.end_ns) {
-            return Ok(end);
+        if let Some(end) = end.filter(|end| interval.end_ns > end.end_ns) {
+            return Ok((end, missing));
         }
     }
 }

@@ -12,7 +12,7 @@ use cpuledger::{Interval, machine};
 use cpuledger_model::frame::Frame;
 use cpuledger_model::make;
 use cpuledger_program::output::count_of;
-use cpuledger_recording::{Error, Kind, Options, Writer};
+use cpuledger_recording::{Error, Kind, Lost, Options, Writer};
 
 use super::beside::Beside;
 
@@ -55,6 +55,8 @@ pub struct Outcome {
     pub length_ns: u64,
     /// Of that: what others have deleted or moved since.
     pub deleted_ns: u64,
+    /// What a tier of longer intervals could not write: most of all tiers.
+    pub lost_ns: u64,
     /// Why it could not be closed.
     pub failure: Option<String>,
 }
@@ -73,7 +75,7 @@ impl Recorder {
         let (to_thread, orders) = sync_channel::<Box<Order>>(WAITING);
         let (finished, done) = sync_channel(WAITING + 1);
         let (beside, outcome) = (Beside::default(), Outcome::default());
-        let mut run = Run { place, writer, tell, beside, outcome, pause: None };
+        let mut run = Run { place, writer, tell, beside, outcome, pause: None, lost: Vec::new() };
         let work = move || {
             for mut order in orders {
                 run.beside.tell(Arc::make_mut(&mut order.frame));
@@ -141,10 +143,11 @@ impl Recorder {
     /// # Errors
     /// When it is not.
     pub fn end(self) -> anyhow::Result<()> {
-        let Outcome { missed, failure, deleted_ns, .. } = self.finish();
+        let Outcome { missed, failure, deleted_ns, lost_ns, .. } = self.finish();
         match failure {
             Some(failure) => bail!("the recording could not be closed: {failure}"),
             None if deleted_ns > 0 => bail!("of the recording, {}", deleted(deleted_ns)),
+            None if lost_ns > 0 => bail!("of the recording, {}", lost(lost_ns)),
             None if missed > 0 => bail!("{} in the recording", missing(missed)),
             None => Ok(()),
         }
@@ -179,6 +182,8 @@ struct Run<Tell> {
     outcome: Outcome,
     /// While it pauses: how many intervals are missing since.
     pause: Option<u64>,
+    /// What tiers have lost meanwhile, each once.
+    lost: Vec<Lost>,
 }
 
 impl<Tell: FnMut(&str)> Run<Tell> {
@@ -226,11 +231,33 @@ impl<Tell: FnMut(&str)> Run<Tell> {
             let path = self.place.path.display();
             (self.tell)(&format!("{path}: recording goes on; {}", missing(missed)));
         }
+        self.tell_lost();
+    }
+
+    /// Adds up what tiers of longer intervals have lost.
+    fn note_lost(&mut self) {
+        for more in self.writer.as_mut().map(Writer::take_lost).unwrap_or_default() {
+            match self.lost.iter_mut().find(|lost| lost.path == more.path) {
+                Some(lost) => {
+                    lost.intervals += more.intervals;
+                    lost.length_ns += more.length_ns;
+                }
+                None => self.lost.push(more),
+            }
+        }
+    }
+
+    fn tell_lost(&mut self) {
+        self.note_lost();
+        let all = std::mem::take(&mut self.lost);
+        self.outcome.lost_ns += all.iter().map(|lost| lost.length_ns).max().unwrap_or(0);
+        all.iter().for_each(|lost| (self.tell)(&lost.to_string()));
     }
 
     /// An interval is missing. The first of them is told, with the reason.
     fn note(&mut self, error: &Error) {
         self.outcome.missed += 1;
+        self.note_lost();
         if self.pause.is_none() {
             let sentence = self.sentence_of(error);
             (self.tell)(&sentence);
@@ -251,6 +278,7 @@ impl<Tell: FnMut(&str)> Run<Tell> {
             self.outcome.bytes = writer.written_bytes();
         }
         self.note_deleted();
+        self.tell_lost();
         self.outcome
     }
 }
@@ -258,6 +286,11 @@ impl<Tell: FnMut(&str)> Run<Tell> {
 /// `3.000 s were deleted or moved while it was written`.
 pub fn deleted(ns: u64) -> String {
     format!("{:.3} s were deleted or moved while it was written", ns as f64 / 1e9)
+}
+
+/// `60.000 s could not be written to a tier`.
+pub fn lost(ns: u64) -> String {
+    format!("{:.3} s could not be written to a tier of longer intervals", ns as f64 / 1e9)
 }
 
 /// `1 interval is missing`, `2 intervals are missing`.

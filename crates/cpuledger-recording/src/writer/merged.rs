@@ -20,12 +20,14 @@ struct SoFar {
     /// The number of the minute, or what the length is, that it belongs to.
     number: u64,
     frame: Frame,
+    /// How many frames it is of.
+    frames: u64,
     /// When its last frame was.
     last: Extent,
 }
 
-/// What is to be written, in this order.
-pub(super) type Ready<'a> = [Option<Cow<'a, Frame>>; 2];
+/// What is to be written, in this order, and of how many frames each is.
+pub(super) type Ready<'a> = [Option<(Cow<'a, Frame>, u64)>; 2];
 
 /// Tasks that exited in what is merged: with more of them it ends early, as it is in memory until it is written.
 const MOST_EXITED: usize = 1 << 16;
@@ -40,31 +42,32 @@ impl Merged {
     pub(super) fn add<'a>(&mut self, frame: &'a Frame, times: &Times) -> Ready<'a> {
         let length_ns = times.end_ns - times.start_ns;
         if length_ns > self.length_ns / 4 * 3 {
-            return [self.take().map(Cow::Owned), Some(Cow::Borrowed(frame))];
+            let earlier = self.take().map(|(earlier, frames)| (Cow::Owned(earlier), frames));
+            return [earlier, Some((Cow::Borrowed(frame), 1))];
         }
         let number = |realtime_ns: u64| realtime_ns / self.length_ns.max(1);
         let own = number(times.end_realtime_ns.saturating_sub(length_ns / 2));
-        let (earlier, now) = match self.so_far.take() {
-            None => (None, frame.clone()),
-            Some(SoFar { number, frame: so_far, last }) => {
+        let (earlier, now, frames) = match self.so_far.take() {
+            None => (None, frame.clone(), 1),
+            Some(SoFar { number, frame: so_far, frames, last }) => {
                 // A clock that was set, or a gap; another boot, too, is not merged.
                 let goes_on = number == own && times.extent().follows(&last);
                 match goes_on.then(|| so_far.merge(frame).ok()).flatten() {
-                    Some(merged) => (None, merged),
-                    None => (Some(Cow::Owned(so_far)), frame.clone()),
+                    Some(merged) => (None, merged, frames + 1),
+                    None => (Some((Cow::Owned(so_far), frames)), frame.clone(), 1),
                 }
             }
         };
         let is_last = own != number(times.end_realtime_ns.saturating_add(length_ns / 2));
         if is_last || now.table(Section::Exited).len() >= MOST_EXITED {
-            return [earlier, Some(Cow::Owned(now))];
+            return [earlier, Some((Cow::Owned(now), frames))];
         }
-        self.so_far = Some(SoFar { number: own, frame: now, last: times.extent() });
+        self.so_far = Some(SoFar { number: own, frame: now, frames, last: times.extent() });
         [earlier, None]
     }
 
-    /// What there is of the next.
-    pub(super) fn take(&mut self) -> Option<Frame> {
-        self.so_far.take().map(|so_far| so_far.frame)
+    /// What there is of the next, and of how many frames.
+    pub(super) fn take(&mut self) -> Option<(Frame, u64)> {
+        self.so_far.take().map(|so_far| (so_far.frame, so_far.frames))
     }
 }

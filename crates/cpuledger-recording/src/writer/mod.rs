@@ -3,6 +3,7 @@
 mod boots;
 mod catch_up;
 mod deleted;
+mod lost;
 mod merged;
 mod open_segment;
 mod options;
@@ -22,6 +23,7 @@ use crate::folder::Folder;
 use crate::length;
 
 pub use deleted::Deleted;
+pub use lost::Lost;
 pub use options::{Options, Tier};
 use retention::Limits;
 use times::times_of;
@@ -111,6 +113,11 @@ impl Writer {
     /// What others have deleted or moved since this was asked last.
     pub fn take_deleted(&mut self) -> Vec<Deleted> {
         std::mem::take(&mut self.deleted)
+    }
+
+    /// What tiers of longer intervals could not write since this was asked last. The error of an interval counts as one, whatever was merged.
+    pub fn take_lost(&mut self) -> Vec<Lost> {
+        self.tracks.iter_mut().filter_map(|track| track.lost.take()).collect()
     }
 
     /// Leaves out the numbers of intervals that were not to be had, so that readers see that they are missing.

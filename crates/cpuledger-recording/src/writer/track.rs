@@ -12,6 +12,7 @@ use crate::segment::{NotOpened, Segment};
 
 use super::boots::{Boots, End};
 use super::deleted::Deleted;
+use super::lost::Lost;
 use super::merged::Merged;
 use super::open_segment::OpenSegment;
 use super::options::{Options, Tier};
@@ -62,6 +63,8 @@ pub(super) struct Track {
     recording: Option<u64>,
     /// Bytes that were added.
     pub(super) written: u64,
+    /// What was merged and could not be written, until it is asked for.
+    pub(super) lost: Option<Lost>,
 }
 
 impl Track {
@@ -85,6 +88,7 @@ impl Track {
             sequence,
             recording,
             written: 0,
+            lost: None,
         })
     }
 
@@ -156,8 +160,8 @@ impl Track {
             None => self.write(frame),
             Some(merged) => {
                 let mut result = Ok(());
-                for frame in merged.add(frame, &times).into_iter().flatten() {
-                    let written = self.write(&frame);
+                for (frame, frames) in merged.add(frame, &times).into_iter().flatten() {
+                    let written = self.write_merged(&frame, frames);
                     result = result.and(written);
                 }
                 result
@@ -171,6 +175,18 @@ impl Track {
         if self.merged.is_none() {
             self.sequence = self.sequence.saturating_add(intervals);
         }
+    }
+
+    /// Writes what is of that many frames, or notes that it is lost: the caller knows of the last one alone.
+    fn write_merged(&mut self, frame: &Frame, frames: u64) -> Result<(), Error> {
+        let written = self.write(frame);
+        if written.is_err() {
+            let path = self.folder.path.clone();
+            let lost = self.lost.get_or_insert(Lost { path, intervals: 0, length_ns: 0 });
+            lost.intervals = lost.intervals.saturating_add(frames);
+            lost.length_ns = lost.length_ns.saturating_add(frame.length_ns().unwrap_or(0));
+        }
+        written
     }
 
     /// Writes a frame. One that cannot be written leaves its number out.
@@ -239,7 +255,7 @@ impl Track {
     /// Writes what is merged so far, and closes the segment.
     pub(super) fn close(&mut self) -> Result<(), Error> {
         let rest = self.merged.as_mut().and_then(Merged::take);
-        let written = rest.map_or(Ok(()), |rest| self.write(&rest));
+        let written = rest.map_or(Ok(()), |(rest, frames)| self.write_merged(&rest, frames));
         self.close_open().and(written)
     }
 }

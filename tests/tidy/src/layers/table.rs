@@ -155,6 +155,7 @@ pub const LAYERS: &[Layers] = &[
             "writer/options",
             "writer/times",
             "writer/deleted",
+            "writer/lost",
             "writer/boots",
             "writer/merged",
             "writer/open_segment",

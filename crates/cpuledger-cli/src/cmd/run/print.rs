@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cpuledger_client::descent::{Sums, Tree};
+use cpuledger_model::interval::Interval;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
 use cpuledger_view::report::text::size;
@@ -15,6 +16,53 @@ const SCHEMA: &str = "cpuledger.run/1";
 
 /// Lines of the tables in text.
 const MOST_LINES: usize = 10;
+
+/// What the books have not of the time in which a command ran.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// CPU time of the machine that is attributed to nobody: some of it may be of the command.
+    pub unattributed_ns: u64,
+    /// Of that: all CPUs while there were no books.
+    pub in_gaps_ns: u64,
+    /// How long there were none: what ran then is in no figure.
+    pub without_books_ns: u64,
+    /// Why they end before the command.
+    pub ended: Option<String>,
+}
+
+impl Missing {
+    /// Adds an interval, of a command that has begun then, CLOCK_MONOTONIC.
+    pub fn add(&mut self, interval: &Interval, begin_ns: u64) {
+        self.unattributed_ns += interval.unattributed_ns.unwrap_or(0);
+        if interval.unattributed_by.not_attached_ns == interval.capacity_ns {
+            self.in_gaps_ns += interval.capacity_ns;
+            self.without_books_ns += interval.end_ns.saturating_sub(interval.start_ns.max(begin_ns));
+        }
+    }
+
+    /// Adds that of another run.
+    pub fn merge(&mut self, other: &Missing) {
+        self.unattributed_ns += other.unattributed_ns;
+        self.in_gaps_ns += other.in_gaps_ns;
+        self.without_books_ns += other.without_books_ns;
+    }
+
+    /// What is to be said of it.
+    pub fn append_notes(&self, text: &mut String) {
+        if self.without_books_ns > 0 {
+            let gaps = seconds(self.without_books_ns);
+            let _ = writeln!(text, "note: there were no books for {gaps} s: what ran then is in no figure");
+        }
+        let nobody_ns = self.unattributed_ns.saturating_sub(self.in_gaps_ns);
+        if nobody_ns > 0 {
+            let nobody = seconds(nobody_ns);
+            let _ = writeln!(
+                text,
+                "note: {nobody} s of CPU time are attributed to nobody: at most that much is missing here"
+            );
+        }
+    }
+}
 
 /// What is told of a command.
 #[derive(Debug)]
@@ -33,6 +81,8 @@ pub struct Account<'a> {
     pub max_rss_bytes: Option<u64>,
     /// What it used.
     pub tree: Tree,
+    /// What is not in that.
+    pub missing: Missing,
 }
 
 /// The JSON of a command.
@@ -61,6 +111,9 @@ pub struct Document<'a> {
     unidentified_ns: u64,
     missed_switches: Option<u64>,
     hidden_cpu_ns: Option<u64>,
+    unattributed_ns: u64,
+    without_books_ns: u64,
+    ended_early: Option<&'a str>,
     processes: u64,
     commands: Vec<Row<'a>>,
     ancestry: Vec<Row<'a>>,
@@ -130,6 +183,9 @@ impl Account<'_> {
             unidentified_ns: self.unidentified_ns(),
             missed_switches: self.tree.missed_switches,
             hidden_cpu_ns: self.tree.hidden_cpu_ns,
+            unattributed_ns: self.missing.unattributed_ns,
+            without_books_ns: self.missing.without_books_ns,
+            ended_early: self.missing.ended.as_deref(),
             processes: self.tree.all.processes,
             commands: rows(&self.tree.sums.by_name),
             ancestry: rows(&self.tree.sums.by_line),
@@ -214,7 +270,7 @@ impl Account<'_> {
         let _ = writeln!(text, "disk     {read} read, {written} written");
     }
 
-    /// What may be with the wrong process.
+    /// What may be with the wrong process, and what is missing.
     fn append_notes(&self, text: &mut String) {
         let missed = self.tree.missed_switches.unwrap_or(0);
         if missed > 0 {
@@ -232,6 +288,7 @@ impl Account<'_> {
                 "note: hidden processes used {hidden} s meanwhile: at most that much is with others"
             );
         }
+        self.missing.append_notes(text);
     }
 
     fn append_table(&self, text: &mut String, rows: &[Row<'_>]) {
@@ -290,12 +347,20 @@ pub(super) fn seconds(ns: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::ops::Range;
+
     use super::*;
     use cpuledger_client::descent::{Tables, Used};
+    use cpuledger_model::interval::Unattributed;
     use cpuledger_model::make;
 
     fn text(hidden_cpu_ns: Option<u64>) -> String {
+        account(hidden_cpu_ns).text()
+    }
+
+    /// Of a command that has used nothing.
+    pub(in crate::cmd::run) fn account(hidden_cpu_ns: Option<u64>) -> Account<'static> {
         let tree = make!(Tree {
             all: Used::default(),
             booked_ns: 0,
@@ -307,7 +372,7 @@ mod tests {
             missed_switches: Some(2),
             hidden_cpu_ns,
         });
-        let account = Account {
+        Account {
             command: &[],
             exit_code: 0,
             source: "ledger",
@@ -315,8 +380,8 @@ mod tests {
             counted: Counted::default(),
             max_rss_bytes: None,
             tree,
-        };
-        account.text()
+            missing: Missing::default(),
+        }
     }
 
     #[test]
@@ -325,5 +390,34 @@ mod tests {
             "\nnote: hidden processes used 0.012345678 s meanwhile: at most that much is with others\n";
         assert!(text(Some(12_345_678)).ends_with(note));
         assert!([Some(0), None].iter().all(|none| !text(*none).contains("note:")));
+    }
+
+    #[test]
+    fn what_the_books_have_not_is_noted() {
+        let second_ns = 1_000_000_000;
+        let interval = |seconds: Range<u64>, not_attached_ns: u64, unattributed_ns: u64| {
+            let unattributed_by = make!(Unattributed { not_attached_ns });
+            make!(Interval {
+                start_ns: seconds.start * second_ns,
+                end_ns: seconds.end * second_ns,
+                capacity_ns: (seconds.end - seconds.start) * 2 * second_ns,
+                unattributed_ns: Some(unattributed_ns),
+                unattributed_by,
+            })
+        };
+        let mut account = account(None);
+        // The command begins in the gap.
+        account.missing.add(&interval(1..4, 6 * second_ns, 6 * second_ns), 2 * second_ns);
+        account.missing.add(&interval(4..5, 0, 0), 2 * second_ns);
+        let of_gap = "note: there were no books for 2.000000000 s: what ran then is in no figure\n";
+        assert!(account.text().ends_with(of_gap), "{}", account.text());
+        account.missing.add(&interval(5..6, 0, 7), 2 * second_ns);
+        let of_nobody =
+            "note: 0.000000007 s of CPU time are attributed to nobody: at most that much is missing here\n";
+        assert!(account.text().ends_with(&format!("{of_gap}{of_nobody}")), "{}", account.text());
+        let json: serde_json::Value = serde_json::from_str(&account.json()).expect("JSON");
+        assert_eq!(json["without_books_ns"], 2 * second_ns);
+        assert_eq!(json["unattributed_ns"], 6 * second_ns + 7);
+        assert!(json["ended_early"].is_null());
     }
 }

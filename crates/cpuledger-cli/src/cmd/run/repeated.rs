@@ -5,7 +5,7 @@ use std::fmt::Write;
 use cpuledger_view::report::text::size;
 use serde::Serialize;
 
-use super::print::{Account, Document, seconds};
+use super::print::{Account, Document, Missing, seconds};
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.runs/1";
@@ -62,15 +62,23 @@ fn spread(key: &'static str, mut values: Vec<u64>) -> Spread {
     }
 }
 
-fn spreads(accounts: &[Account<'_>]) -> impl Iterator<Item = (&'static str, Spread)> {
-    FIGURES.iter().map(|(name, key, value)| (*name, spread(key, accounts.iter().map(value).collect())))
+/// Of the accounts that do not end before their commands; none, if there is none.
+fn spreads(accounts: &[Account<'_>]) -> Vec<(&'static str, Spread)> {
+    let whole: Vec<&Account<'_>> = whole(accounts).collect();
+    let figures = FIGURES.iter().filter(|_| !whole.is_empty());
+    let values = |value: fn(&Account<'_>) -> u64| whole.iter().map(|account| value(account)).collect();
+    figures.map(|(name, key, value)| (*name, spread(key, values(*value)))).collect()
+}
+
+fn whole<'a, 'b>(accounts: &'b [Account<'a>]) -> impl Iterator<Item = &'b Account<'a>> {
+    accounts.iter().filter(|account| account.missing.ended.is_none())
 }
 
 /// One object.
 pub fn json(accounts: &[Account<'_>]) -> String {
     let runs = Runs {
         schema: SCHEMA,
-        figures: spreads(accounts).map(|(_, spread)| spread).collect(),
+        figures: spreads(accounts).into_iter().map(|(_, spread)| spread).collect(),
         runs: accounts.iter().map(Account::document).collect(),
     };
     // Numbers and texts are always JSON.
@@ -80,12 +88,9 @@ pub fn json(accounts: &[Account<'_>]) -> String {
 /// Some lines; `wanted` is how many runs were to be.
 pub fn text(accounts: &[Account<'_>], wanted: u16) -> String {
     let mut text = String::new();
-    let runs = if accounts.len() == 1 { "run" } else { "runs" };
-    let _ = writeln!(
-        text,
-        "{} {runs}    MEDIAN s        LEAST s         MOST s      QUARTILES s",
-        accounts.len()
-    );
+    let count = whole(accounts).count();
+    let runs = if count == 1 { "run" } else { "runs" };
+    let _ = writeln!(text, "{count} {runs}    MEDIAN s        LEAST s         MOST s      QUARTILES s");
     for (name, spread) in spreads(accounts) {
         let [first, third] = spread.quartiles_ns;
         let cells = [spread.median_ns, spread.least_ns, spread.most_ns, first].map(seconds);
@@ -96,18 +101,24 @@ pub fn text(accounts: &[Account<'_>], wanted: u16) -> String {
     if let Some(largest) = accounts.iter().filter_map(|account| account.max_rss_bytes).max() {
         let _ = writeln!(text, "max RSS  {}", size(largest));
     }
-    if accounts.len() < usize::from(wanted) {
-        let why = match accounts.last().map_or(0, |account| account.exit_code) {
-            0 => "a signal has come".to_owned(),
-            code => format!("the last one ended with code {code}"),
+    if count < usize::from(wanted) {
+        let last = accounts.last();
+        let why = match (last.and_then(|last| last.missing.ended.as_ref()), last.map(|last| last.exit_code)) {
+            (Some(why), _) => format!("the account of the last one ends before it: {why}"),
+            (None, None | Some(0)) => "a signal has come".to_owned(),
+            (None, Some(code)) => format!("the last one ended with code {code}"),
         };
-        let _ = writeln!(text, "\nonly {} of {wanted} runs: {why}", accounts.len());
+        let _ = writeln!(text, "\nonly {count} of {wanted} runs: {why}");
     }
+    let mut missing = Missing::default();
+    whole(accounts).for_each(|account| missing.merge(&account.missing));
+    missing.append_notes(&mut text);
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::print::tests::account;
     use super::*;
 
     #[test]
@@ -122,5 +133,29 @@ mod tests {
         assert_eq!((one.median_ns, one.least_ns, one.most_ns, one.quartiles_ns), (7, 7, 7, [7, 7]));
         assert_eq!(of(&[]).median_ns, 0);
         assert_eq!(of(&[u64::MAX, u64::MAX]).median_ns, u64::MAX);
+    }
+
+    /// A run without books counts no CPU time, whatever it used.
+    #[test]
+    fn an_account_that_ends_before_its_command_is_in_no_median() {
+        let run = |cpu_ns: u64, ended: Option<&str>| {
+            let mut account = account(None);
+            account.tree.booked_ns = cpu_ns;
+            account.missing.ended = ended.map(str::to_owned);
+            account
+        };
+        let accounts = [run(5, None), run(7, None), run(0, Some("the service has ended"))];
+        let runs: serde_json::Value = serde_json::from_str(&json(&accounts)).expect("JSON");
+        let cpu = &runs["figures"][1];
+        assert_eq!(
+            (&cpu["key"], &cpu["median_ns"], &cpu["least_ns"]),
+            (&"cpu_ns".into(), &6.into(), &5.into())
+        );
+        assert_eq!(runs["runs"][2]["ended_early"], "the service has ended");
+        let text = text(&accounts, 3);
+        let why = "the account of the last one ends before it: the service has ended";
+        assert!(text.starts_with("2 runs ") && text.contains(&format!("only 2 of 3 runs: {why}")), "{text}");
+        let runs: serde_json::Value = serde_json::from_str(&json(&accounts[2..])).expect("JSON");
+        assert_eq!(runs["figures"], serde_json::json!([]));
     }
 }
