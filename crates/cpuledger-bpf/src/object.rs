@@ -116,7 +116,8 @@ pub(crate) fn open(name: &str, packed: &[u8], types: Option<&KernelTypes>) -> Re
     if let Some(types) = types {
         builder.btf_custom_path(types.path()).map_err(refused)?;
     }
-    let mut open = builder.name(name).and_then(|builder| builder.open_memory(&unpack(packed))).map_err(refused)?;
+    let mut open =
+        builder.name(name).and_then(|builder| builder.open_memory(&unpack(packed))).map_err(refused)?;
     let mut numbers = Numbers::default();
     let map = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
     if let Some(mut map) = map {
