@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cpuledger_model::accounts::{Account, Accounts};
+use cpuledger_model::accounts::Accounts;
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
-use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::Reader;
-use cpuledger_service::varlink::{Info, Subscribe, Subscription};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use super::asking::{check_accounts, length_to_ask, request};
 use super::connection::{ANSWER, connect, sentence, unusable};
 use super::follower::{Arrival, Follower, next};
 use super::gathering::{Gathering, Whole};
@@ -80,7 +79,9 @@ pub struct ServiceLedger {
     wanted_ns: u64,
     /// What the service is asked to keep besides.
     accounts: Accounts,
-    /// The length of a frame, at most.
+    /// The length that the service is asked for.
+    asked_ns: u64,
+    /// The length of a frame, as the service has told it last: that of the user who asks for the shortest.
     frame_ns: u64,
     /// The shortest frame that the service grants.
     shortest_ns: u64,
@@ -142,8 +143,8 @@ impl ServiceLedger {
     ) -> Result<ServiceLedger, Error> {
         let mut client = connect(&path, ANSWER)?;
         let info = client.info().map_err(unusable)?;
-        let wanted = request(wanted_ns, accounts, &info);
-        let (subscription, reader) = client.subscribe(&wanted).map_err(unusable)?;
+        let asked_ns = length_to_ask(wanted_ns, &info);
+        let (subscription, reader) = client.subscribe(&request(asked_ns, accounts)).map_err(unusable)?;
         check_accounts(accounts, &subscription)?;
         Ok(ServiceLedger {
             path,
@@ -155,6 +156,7 @@ impl ServiceLedger {
             gathering: Gathering::default(),
             wanted_ns,
             accounts,
+            asked_ns,
             frame_ns: subscription.interval_ns.unsigned_abs(),
             shortest_ns: info.shortest_interval_ns.unsigned_abs(),
             heard: Instant::now(),
@@ -223,7 +225,8 @@ impl ServiceLedger {
             return Ok(());
         }
         let info = self.client.info().map_err(ended)?;
-        self.subscribe(&request(wanted_ns, self.accounts, &info)).map(drop)
+        self.asked_ns = length_to_ask(wanted_ns, &info);
+        self.subscribe(self.asked_ns).map(drop)
     }
 
     /// The accounts that the service shall keep for this reader from now on, and no others.
@@ -235,8 +238,9 @@ impl ServiceLedger {
             return Ok(());
         }
         let info = self.client.info().map_err(unusable)?;
-        let (subscription, _) =
-            self.client.subscribe(&request(self.wanted_ns, accounts, &info)).map_err(unusable)?;
+        let asked_ns = length_to_ask(self.wanted_ns, &info);
+        let (subscription, _) = self.client.subscribe(&request(asked_ns, accounts)).map_err(unusable)?;
+        self.asked_ns = asked_ns;
         self.frame_ns = subscription.interval_ns.unsigned_abs();
         self.accounts = accounts;
         check_accounts(accounts, &subscription)
@@ -397,8 +401,9 @@ impl ServiceLedger {
         Ok(())
     }
 
-    fn subscribe(&mut self, wanted: &Subscribe) -> Result<Reader, Ended> {
-        let (subscription, reader) = self.client.subscribe(wanted).map_err(ended)?;
+    fn subscribe(&mut self, asked_ns: u64) -> Result<Reader, Ended> {
+        let wanted = request(asked_ns, self.accounts);
+        let (subscription, reader) = self.client.subscribe(&wanted).map_err(ended)?;
         self.frame_ns = subscription.interval_ns.unsigned_abs();
         Ok(reader)
     }
@@ -409,10 +414,14 @@ impl ServiceLedger {
         let deadline = Instant::now() + RESTART;
         loop {
             let mut client = connect(&self.path, RESTART).map_err(ended)?;
-            let info = client.info();
-            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, self.accounts, &info))) {
-                Ok((subscription, mut reader)) => {
+            let asked_ns = client.info().map(|info| length_to_ask(self.wanted_ns, &info));
+            let subscribed = asked_ns.and_then(|asked_ns| {
+                client.subscribe(&request(asked_ns, self.accounts)).map(|made| (asked_ns, made))
+            });
+            match subscribed {
+                Ok((asked_ns, (subscription, mut reader))) => {
                     reader.resume_at(1);
+                    self.asked_ns = asked_ns;
                     self.frame_ns = subscription.interval_ns.unsigned_abs();
                     (self.client, self.reader, self.listing) = (client, Some(reader), None);
                     (self.heard, self.was_looked_at) = (Instant::now(), false);
@@ -438,7 +447,7 @@ impl ServiceLedger {
                     self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
                 }
                 Arrival::Moved(next) => {
-                    match self.subscribe(&request_of(self.frame_ns, self.accounts)) {
+                    match self.subscribe(self.asked_ns) {
                         Ok(mut reader) => {
                             reader.resume_at(next);
                             self.reader = Some(reader);
@@ -491,9 +500,8 @@ impl ServiceLedger {
     /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for. `done` has
     /// the frames that have come, and says what was waited for.
     fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
-        let frame_ns = self.frame_ns;
         let mut look_at = Instant::now() + ANSWER;
-        let asked = self.subscribe(&request_of(self.shortest_ns, self.accounts));
+        let asked = self.subscribe(self.shortest_ns);
         if let Err(error) = &asked {
             self.look()?;
             // One that is only busy ends its interval as it would have done.
@@ -502,12 +510,12 @@ impl ServiceLedger {
             }
         }
         // A user whose budget for short intervals is used up waits for a longer one.
-        let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
+        let deadline = Instant::now() + self.hurry + self.usual.max(Duration::from_nanos(self.frame_ns));
         loop {
             self.receive()?;
             if let Some(found) = done(&mut self.gathering) {
                 if asked.is_ok() {
-                    self.subscribe(&request_of(frame_ns, self.accounts))?;
+                    self.subscribe(self.asked_ns)?;
                 }
                 return Ok(found);
             }
@@ -524,74 +532,9 @@ impl ServiceLedger {
     }
 }
 
-/// What to ask for, so that whole frames make up the wanted length.
-fn request(wanted_ns: u64, accounts: Accounts, info: &Info) -> Subscribe {
-    let frame_ns = info.interval_ns.unsigned_abs().max(1);
-    let shortest_ns = info.shortest_interval_ns.unsigned_abs();
-    let is_multiple = wanted_ns.is_multiple_of(frame_ns);
-    let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
-    request_of(part_ns.max(shortest_ns), accounts)
-}
-
-/// A question for frames of that length, and for these accounts: it replaces the one before, so each has both.
-fn request_of(interval_ns: u64, accounts: Accounts) -> Subscribe {
-    let names = accounts.iter().map(|account| account.name().to_owned());
-    make!(Subscribe {
-        interval_ns: Some(i64::try_from(interval_ns).unwrap_or(i64::MAX)),
-        audience: None,
-        accounts: (!accounts.is_empty()).then(|| names.collect()),
-    })
-}
-
-/// A service that knows no accounts passes over the question.
-fn check_accounts(wanted: Accounts, subscription: &Subscription) -> Result<(), Error> {
-    let is_kept = |account: Account| subscription.accounts.iter().any(|name| name == account.name());
-    match wanted.iter().find(|account| !is_kept(*account)) {
-        None => Ok(()),
-        Some(account) => Err(unusable(format!(
-            "it keeps no account of {account}, as it is of an older version; restart it"
-        ))),
-    }
-}
-
 /// Adds the rows that are not there yet, in the order of a snapshot.
 fn add(rows: &mut Vec<Row>, idle: impl Iterator<Item = Row>) {
     let ran: rustc_hash::FxHashSet<_> = rows.iter().map(|row| row.task.tid).collect();
     rows.extend(idle.filter(|row| !ran.contains(&row.task.tid)));
     rows.sort_by_key(|row| row.task.place_key());
-}
-
-#[cfg(test)]
-mod tests {
-    use cpuledger_service::varlink::SourceFacts;
-
-    use super::*;
-
-    #[test]
-    fn whole_frames_make_up_the_wanted_length() {
-        let info = |interval_ns| {
-            make!(Info {
-                version: String::new(),
-                boot_id: String::new(),
-                interval_ns,
-                shortest_interval_ns: 100,
-                audiences: Vec::new(),
-                recording: None,
-                unbalanced_intervals: None,
-                accounts: Vec::new(),
-                possible_accounts: Vec::new(),
-                source: make!(SourceFacts {
-                    source: String::new(),
-                    attached_since_ns: None,
-                    unseen: Vec::new()
-                }),
-            })
-        };
-        let asked =
-            |wanted_ns, interval_ns| request(wanted_ns, Accounts::NONE, &info(interval_ns)).interval_ns;
-        // A longer one keeps the service at its own interval.
-        assert_eq!((asked(3_000, 1_000), asked(1_000, 1_000)), (Some(3_000), Some(1_000)));
-        assert_eq!((asked(2_500, 1_000), asked(500, 1_000)), (Some(833), Some(500)));
-        assert_eq!(asked(10, 1_000), Some(100), "the shortest that is granted");
-    }
 }

@@ -253,6 +253,7 @@ pub const LAYERS: &[Layers] = &[
             "gap",
             "replay",
             "service/connection",
+            "service/asking",
             "service/families",
             "service/follower",
             "service/gathering",
