@@ -1,11 +1,15 @@
 //! Readers of a service that answers late, refuses, or does not answer.
 
+use std::time::{Duration, Instant};
+
+use cpuledger_client::Measurement;
 use cpuledger_client::service::ServiceLedger;
 use cpuledger_model::interval::Interval;
+use cpuledger_model::task::Pid;
 
 mod made;
 
-use made::{SHORTEST_NS, Service, USUAL_NS};
+use made::{SHORTEST_NS, Service, TIMEOUT, USUAL_NS};
 
 #[test]
 fn a_reader_never_asks_for_what_another_has_asked_for() {
@@ -18,4 +22,50 @@ fn a_reader_never_asks_for_what_another_has_asked_for() {
     service.state().publish();
     ledger.take(false, &mut Interval::default()).expect("it is there");
     assert_eq!(service.state().asked, [USUAL_NS, SHORTEST_NS, USUAL_NS, USUAL_NS]);
+}
+
+/// CPU time of the threads of this name.
+fn cpu_time_of(name: &str) -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").expect("procfs").filter_map(Result::ok);
+    let is_named = |path: &std::path::PathBuf| {
+        std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+    };
+    let of = |path: std::path::PathBuf| std::fs::read_to_string(path.join("schedstat")).ok();
+    let times = threads.map(|thread| thread.path()).filter(is_named).filter_map(of);
+    times.map(|text| Duration::from_nanos(text.split(' ').next().unwrap_or("").parse().unwrap_or(0))).sum()
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_taken_for_no_other() {
+    let service = Service::start();
+    let mut ledger = ServiceLedger::open_without_thread(&service.path(), USUAL_NS).expect("a service");
+    ledger.set_timeout(TIMEOUT);
+    service.state().late_after = Some(0);
+    ledger.cut().expect("a caller with patience waits");
+    while ledger.take_gathered(&mut Interval::default()).expect("an interval") {}
+    ledger.take(false, &mut Interval::default()).expect("it is there");
+    let begin = Instant::now();
+    // The connection that has asked for the shortest is closed.
+    while service.state().requests.values().copied().collect::<Vec<_>>() != [USUAL_NS] {
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", service.state().requests);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(service.state().asked, [USUAL_NS, SHORTEST_NS, USUAL_NS]);
+    service.state().publish();
+    let mut interval = Interval::default();
+    ledger.cut().expect("it answers");
+    assert!(ledger.take_gathered(&mut interval).expect("an interval"));
+    assert_eq!((interval.unattributed_ns, interval.end_ns), (Some(0), service.state().end_ns));
+}
+
+#[test]
+fn an_answer_that_comes_too_late_keeps_no_thread_busy() {
+    let service = Service::start();
+    service.state().late_after = Some(2);
+    let measurement = Measurement::begin_at(&service.path(), Pid(1)).expect("it waits");
+    let background = measurement.in_background().expect("a thread");
+    std::thread::sleep(Duration::from_secs(1));
+    let used = cpu_time_of("measurement");
+    assert!(used < Duration::from_millis(300), "{used:?} of a second");
+    background.end().expect("it is there");
 }

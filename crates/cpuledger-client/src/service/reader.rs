@@ -249,7 +249,9 @@ impl ServiceLedger {
     /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call, and without a thread.
     pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
         let follower = self.follower.as_ref()?;
-        Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
+        // An answer that comes too late keeps the socket readable.
+        let socket = if self.client.is_out_of_step() { follower.arrived() } else { self.client.socket() };
+        Some([follower.arrived().as_fd(), socket.as_fd()])
     }
 
     /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service is looked at, or counts as dead.
@@ -266,16 +268,12 @@ impl ServiceLedger {
     /// When there will be no more, because the service has ended.
     pub fn take(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
         self.receive()?;
-        let mut is_connected = self.client.is_connected();
-        if !is_connected {
-            // Its last frames may have come in between.
-            self.receive()?;
-            is_connected = self.rejoin().is_ok();
-            self.receive()?;
-        }
-        let mut whole = self.gathering.take(self.wanted_ns, now || !is_connected);
-        if whole.is_none() && !is_connected {
-            return Err(ended("it has closed the connection"));
+        let ended = self.rejoin_where_needed()?;
+        let mut whole = self.gathering.take(self.wanted_ns, now || ended.is_some());
+        if whole.is_none()
+            && let Some(ended) = ended
+        {
+            return Err(ended);
         }
         if whole.is_none() && now {
             let wanted_ns = self.wanted_ns;
@@ -284,7 +282,9 @@ impl ServiceLedger {
         match whole {
             None if Instant::now() < self.patience() => Ok(false),
             None if self.may_look() => self.look().map(|()| false),
-            None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
+            None => {
+                Err(self::ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs())))
+            }
             Some(whole) => self.tell(whole, into).map(|()| true),
         }
     }
@@ -315,9 +315,8 @@ impl ServiceLedger {
     /// When there will be no more intervals, because the service has ended.
     pub fn cut(&mut self) -> Result<(), Ended> {
         let now_ns = monotonic_ns();
-        if !self.client.is_connected() {
-            self.receive()?;
-            self.rejoin()?;
+        if let Some(ended) = self.rejoin_where_needed()? {
+            return Err(ended);
         }
         self.hurry(|gathering| (gathering.come_ns() >= now_ns).then_some(()))
     }
@@ -408,12 +407,29 @@ impl ServiceLedger {
         Ok(reader)
     }
 
+    /// Goes on with another connection where this one has ended, or has missed the answer to a call. Returns why there is none. A caller with patience
+    /// reads the ring of this one until the service has time for another.
+    fn rejoin_where_needed(&mut self) -> Result<Option<Ended>, Ended> {
+        if self.client.is_connected() {
+            return Ok(None);
+        }
+        // Its last frames may have come in between.
+        self.receive()?;
+        let has_ended = self.client.has_ended();
+        let rejoined = self.rejoin();
+        self.receive()?;
+        let why = |error| if has_ended { ended("it has closed the connection") } else { error };
+        Ok(rejoined.err().filter(|_| has_ended || !self.is_patient).map(why))
+    }
+
     /// Goes on with the service that follows the one that has ended, if its manager restarts it. Its ring has the frames of the one
     /// before, and goes on behind them; where it has not, the time in between is told as a gap.
     fn rejoin(&mut self) -> Result<(), Ended> {
-        let deadline = Instant::now() + RESTART;
+        // One that is there and has not answered in time may be stopped, and another source is waiting.
+        let timeout = if self.client.has_ended() || self.is_patient { RESTART } else { ANSWER };
+        let deadline = Instant::now() + timeout;
         loop {
-            let mut client = connect(&self.path, RESTART).map_err(ended)?;
+            let mut client = connect(&self.path, timeout).map_err(ended)?;
             let asked_ns = client.info().map(|info| length_to_ask(self.wanted_ns, &info));
             let subscribed = asked_ns.and_then(|asked_ns| {
                 client.subscribe(&request(asked_ns, self.accounts)).map(|made| (asked_ns, made))
@@ -455,7 +471,10 @@ impl ServiceLedger {
                         // It has ended, or is being restarted.
                         Err(error) => match self.rejoin() {
                             Err(_) if self.client.is_connected() => return Err(error),
-                            Err(_) => return Ok(()),
+                            Err(_) => {
+                                std::thread::sleep(PAUSE);
+                                return Ok(());
+                            }
                             Ok(()) => {}
                         },
                     }

@@ -25,7 +25,7 @@ pub const SHORTEST_NS: u64 = 100_000_000;
 /// For anything that does not take long.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than a reader waits for an answer, which is half a second.
-pub const LATE: Duration = Duration::from_millis(800);
+pub const LATE: Duration = Duration::from_millis(600);
 
 const SIZE: Size = Size { bytes: 1 << 16, frames: 64 };
 
@@ -41,8 +41,8 @@ pub struct State {
     pub requests: HashMap<u64, u64>,
     /// What another user asks for.
     pub of_another_ns: u64,
-    /// The next call is answered after this time.
-    pub late: Option<Duration>,
+    /// The call after this number of others is answered late.
+    pub late_after: Option<u32>,
     /// Whether calls of Subscribe are refused.
     pub refuses: bool,
     /// Listings so far.
@@ -60,7 +60,7 @@ impl State {
             asked: Vec::new(),
             requests: HashMap::new(),
             of_another_ns: USUAL_NS,
-            late: None,
+            late_after: None,
             refuses: false,
             listings: 0,
         }
@@ -113,9 +113,12 @@ struct Made(Arc<Mutex<State>>);
 
 impl Handler for Made {
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
-        let late = self.0.lock().expect("a state").late.take();
-        late.into_iter().for_each(std::thread::sleep);
+        let late_after = self.0.lock().expect("a state").late_after;
+        if late_after == Some(0) {
+            std::thread::sleep(LATE);
+        }
         let mut state = self.0.lock().expect("a state");
+        state.late_after = late_after.and_then(|calls| calls.checked_sub(1));
         match request {
             LedgerRequest::Info => Answer::new(&info(state.interval_ns()), Vec::new()),
             LedgerRequest::List(_) => state.list(),
