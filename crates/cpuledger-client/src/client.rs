@@ -276,11 +276,13 @@ impl OfService {
             self.look_for();
         }
         while let Some(ledger) = &mut self.ledger {
-            match ledger.cut().and_then(|()| ledger.take_gathered(into)) {
-                Ok(true) => return self.note(into, of),
+            let cut = ledger.cut();
+            match (ledger.take_gathered(into), cut) {
+                // It is told of a service that has ended, too.
+                (Ok(true), _) => return self.note(into, of),
                 // What has come was told as a gap before.
-                Ok(false) => {}
-                Err(ended) => self.give_up(ended),
+                (Ok(false), Ok(())) => {}
+                (Err(ended), _) | (_, Err(ended)) => self.give_up(ended),
             }
         }
         self.tell_gap(into, of);

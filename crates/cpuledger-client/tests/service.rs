@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use cpuledger_client::Measurement;
 use cpuledger_client::service::ServiceLedger;
+use cpuledger_client::{Client, Measurement, Next};
 use cpuledger_model::interval::Interval;
 use cpuledger_model::task::Pid;
 
@@ -68,4 +68,67 @@ fn an_answer_that_comes_too_late_keeps_no_thread_busy() {
     let used = cpu_time_of("measurement");
     assert!(used < Duration::from_millis(300), "{used:?} of a second");
     background.end().expect("it is there");
+}
+
+/// Two seconds are wanted, and the service has books of less.
+fn reader_with_some_books(service: &Service) -> Client {
+    let mut client = Client::service_at(&service.path(), Duration::from_secs(2)).expect("a service");
+    (0..3).for_each(|_| service.state().publish());
+    assert_eq!(client.next_within(Some(Duration::ZERO)).expect("no error"), Next::Nothing);
+    client
+}
+
+/// Whether this has books, and ends there.
+fn has_books_until(interval: &Interval, end_ns: u64) -> bool {
+    interval.unattributed_ns == Some(0) && interval.end_ns == end_ns
+}
+
+#[test]
+fn a_cut_that_is_refused_waits_for_the_interval_and_loses_nothing() {
+    let service = Service::start();
+    let mut client = reader_with_some_books(&service);
+    let start_ns = service.state().start_ns;
+    service.state().refuses = true;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            service.state().publish();
+        });
+        assert_eq!(client.cut().expect("no error"), Next::Interval);
+    });
+    let interval = client.interval();
+    assert!(has_books_until(interval, service.state().end_ns), "{interval:?}");
+    assert_eq!((interval.start_ns, client.ended().is_none()), (start_ns, true));
+}
+
+#[test]
+fn a_length_that_is_refused_is_asked_for_again() {
+    let service = Service::start();
+    let mut ledger = ServiceLedger::open_without_thread(&service.path(), USUAL_NS).expect("a service");
+    service.state().refuses_all_but_ns = Some(SHORTEST_NS);
+    ledger.cut().expect("it has ended the interval");
+    assert!(ledger.take_gathered(&mut Interval::default()).expect("an interval"), "it was not lost");
+    service.state().refuses_all_but_ns = None;
+    ledger.take(false, &mut Interval::default()).expect("it is there");
+    assert_eq!(service.state().asked, [USUAL_NS, SHORTEST_NS, USUAL_NS]);
+}
+
+#[test]
+fn books_that_have_come_are_told_before_the_service_is_given_up_and_those_of_its_ring_after() {
+    let service = Service::start();
+    let mut client = reader_with_some_books(&service);
+    let start_ns = service.state().start_ns;
+    let end_ns = service.state().end_ns;
+    service.be_silent(true);
+    assert_eq!(client.next_within(Some(TIMEOUT)).expect("no error"), Next::Interval);
+    assert!(has_books_until(client.interval(), end_ns), "{:?}", client.interval());
+    assert_eq!(client.interval().start_ns, start_ns);
+    // The client has not seen yet that it is back.
+    service.state().publish();
+    service.be_silent(false);
+    if client.next_within(Some(Duration::ZERO)).expect("no error") == Next::Nothing {
+        client.cut().expect("no error");
+    }
+    let interval = client.interval();
+    assert!(interval.start_ns == end_ns && interval.unattributed_ns == Some(0), "{interval:?}");
 }

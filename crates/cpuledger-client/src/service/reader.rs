@@ -97,6 +97,10 @@ pub struct ServiceLedger {
     hurry: Duration,
     /// Whether the caller has said how late it may be.
     is_patient: bool,
+    /// Whether the service is asked for the shortest frames at present.
+    is_hurrying: bool,
+    /// Why there is nothing more to come.
+    ended: Option<Ended>,
     /// Of those that the service has closed before.
     unbalanced_intervals: Option<u64>,
     /// What it kept when it was asked first.
@@ -165,6 +169,8 @@ impl ServiceLedger {
             lateness: LATENESS,
             hurry: HURRY,
             is_patient: false,
+            is_hurrying: false,
+            ended: None,
             unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
             // A newer one may keep more.
             kept: info
@@ -188,9 +194,10 @@ impl ServiceLedger {
         self.kept
     }
 
-    /// The next interval begins at `end_ns`, where that of another source has ended.
+    /// The next interval begins at `end_ns`, where that of another source has ended. Frames from then on that the ring still has are read.
     pub fn begin_at(&mut self, end_ns: u64) {
         self.gathering.begin_at(end_ns);
+        self.reader.iter_mut().for_each(|reader| reader.resume_at(1));
     }
 
     /// From now on a frame may be as late as this. A service that is stopped is
@@ -265,10 +272,22 @@ impl ServiceLedger {
     /// Takes the next interval, if it is complete, and returns whether it is. With `now` it ends at once, and is shorter.
     ///
     /// # Errors
-    /// When there will be no more, because the service has ended.
+    /// When there will be no more, because the service has ended, and all that had come was taken.
     pub fn take(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
+        if self.ended.is_none() {
+            match self.take_next(now, into) {
+                Err(ended) => self.ended = Some(ended),
+                taken => return taken,
+            }
+        }
+        let is_taken = self.take_gathered(into)?;
+        self.ended.clone().filter(|_| !is_taken).map_or(Ok(true), Err)
+    }
+
+    fn take_next(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
         self.receive()?;
         let ended = self.rejoin_where_needed()?;
+        self.relax();
         let mut whole = self.gathering.take(self.wanted_ns, now || ended.is_some());
         if whole.is_none()
             && let Some(ended) = ended
@@ -312,9 +331,16 @@ impl ServiceLedger {
     /// Makes the service end the running interval: then [`ServiceLedger::take_gathered`] has all of the time until now.
     ///
     /// # Errors
-    /// When there will be no more intervals, because the service has ended.
+    /// When there will be no more intervals, because the service has ended: then [`ServiceLedger::take_gathered`] has those that had come.
     pub fn cut(&mut self) -> Result<(), Ended> {
+        let cut = self.cut_now();
+        self.ended = cut.clone().err();
+        cut
+    }
+
+    fn cut_now(&mut self) -> Result<(), Ended> {
         let now_ns = monotonic_ns();
+        self.receive()?;
         if let Some(ended) = self.rejoin_where_needed()? {
             return Err(ended);
         }
@@ -437,7 +463,7 @@ impl ServiceLedger {
             match subscribed {
                 Ok((asked_ns, (subscription, mut reader))) => {
                     reader.resume_at(1);
-                    self.asked_ns = asked_ns;
+                    (self.asked_ns, self.is_hurrying) = (asked_ns, false);
                     self.frame_ns = subscription.interval_ns.unsigned_abs();
                     (self.client, self.reader, self.listing) = (client, Some(reader), None);
                     (self.heard, self.was_looked_at) = (Instant::now(), false);
@@ -516,26 +542,28 @@ impl ServiceLedger {
         }
     }
 
+    /// Asks for the usual length again after an interval that was to end at once. Where that fails, the next call asks.
+    fn relax(&mut self) {
+        if self.is_hurrying && self.client.is_connected() {
+            self.is_hurrying = self.subscribe(self.asked_ns).is_err();
+        }
+    }
+
     /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for. `done` has
     /// the frames that have come, and says what was waited for.
     fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
         let mut look_at = Instant::now() + ANSWER;
         let asked = self.subscribe(self.shortest_ns);
-        if let Err(error) = &asked {
+        if !self.client.is_connected() {
             self.look()?;
-            // One that is only busy ends its interval as it would have done.
-            if !self.is_patient {
-                return Err(error.clone());
-            }
         }
-        // A user whose budget for short intervals is used up waits for a longer one.
+        self.is_hurrying = asked.is_ok();
+        // One that refuses, as a budget is used up, or is only busy, ends its interval as it would have done.
         let deadline = Instant::now() + self.hurry + self.usual.max(Duration::from_nanos(self.frame_ns));
         loop {
             self.receive()?;
             if let Some(found) = done(&mut self.gathering) {
-                if asked.is_ok() {
-                    self.subscribe(self.asked_ns)?;
-                }
+                self.relax();
                 return Ok(found);
             }
             let now = Instant::now();

@@ -33,6 +33,8 @@ const SIZE: Size = Size { bytes: 1 << 16, frames: 64 };
 pub struct State {
     ring: Ring,
     fd: Arc<OwnedFd>,
+    /// Where the first frame began.
+    pub start_ns: u64,
     /// Where the last frame ended.
     pub end_ns: u64,
     /// What each call of Subscribe has asked for.
@@ -45,6 +47,8 @@ pub struct State {
     pub late_after: Option<u32>,
     /// Whether calls of Subscribe are refused.
     pub refuses: bool,
+    /// Whether they are, unless they ask for this length.
+    pub refuses_all_but_ns: Option<u64>,
     /// Listings so far.
     pub listings: i32,
 }
@@ -53,15 +57,18 @@ impl State {
     fn new() -> State {
         let ring = Ring::create("test", SIZE).expect("a ring");
         let fd = Arc::new(ring.fd().try_clone_to_owned().expect("a descriptor"));
+        let now_ns = monotonic_ns();
         State {
             ring,
             fd,
-            end_ns: monotonic_ns(),
+            start_ns: now_ns,
+            end_ns: now_ns,
             asked: Vec::new(),
             requests: HashMap::new(),
             of_another_ns: USUAL_NS,
             late_after: None,
             refuses: false,
+            refuses_all_but_ns: None,
             listings: 0,
         }
     }
@@ -91,6 +98,11 @@ impl State {
         let next = Ring::successor("test", SIZE, &old).expect("a ring");
         self.fd = Arc::new(next.fd().try_clone_to_owned().expect("a descriptor"));
         drop(std::mem::replace(&mut self.ring, next));
+    }
+
+    fn refuses(&self, asked_ns: Option<i64>) -> bool {
+        let asked_ns = asked_ns.map(i64::unsigned_abs);
+        self.refuses || self.refuses_all_but_ns.is_some_and(|granted_ns| asked_ns != Some(granted_ns))
     }
 
     fn interval_ns(&self) -> u64 {
@@ -123,7 +135,7 @@ impl Handler for Made {
             LedgerRequest::Info => Answer::new(&info(state.interval_ns()), Vec::new()),
             LedgerRequest::List(_) => state.list(),
             LedgerRequest::Describe => Err(Refusal::Unavailable { sentence: "nothing".into() }),
-            LedgerRequest::Subscribe(_) if state.refuses => {
+            LedgerRequest::Subscribe(wanted) if state.refuses(wanted.interval_ns) => {
                 Err(Refusal::LimitReached { sentence: "a limit is reached".into() })
             }
             LedgerRequest::Subscribe(wanted) => {
