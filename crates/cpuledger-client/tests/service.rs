@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use cpuledger_client::service::ServiceLedger;
 use cpuledger_client::{Client, Measurement, Next};
+use cpuledger_model::field::FieldSet;
 use cpuledger_model::interval::Interval;
-use cpuledger_model::task::Pid;
+use cpuledger_model::snapshot::{Request, Scope};
+use cpuledger_model::task::{Pid, Tid};
 
 mod made;
 
-use made::{SHORTEST_NS, Service, TIMEOUT, USUAL_NS};
+use made::{LATE, SHORTEST_NS, Service, TIMEOUT, USUAL_NS};
 
 #[test]
 fn a_reader_never_asks_for_what_another_has_asked_for() {
@@ -131,4 +133,26 @@ fn books_that_have_come_are_told_before_the_service_is_given_up_and_those_of_its
     }
     let interval = client.interval();
     assert!(interval.start_ns == end_ns && interval.unattributed_ns == Some(0), "{interval:?}");
+}
+
+#[test]
+fn a_listing_that_comes_too_late_is_taken_for_no_other() {
+    let service = Service::start();
+    let mut ledger = ServiceLedger::open_without_thread(&service.path(), USUAL_NS).expect("a service");
+    ledger.prepare_listing().expect("it is there");
+    let request = Request::new(Scope::Processes, FieldSet::default());
+    let mut listed = || -> Result<Vec<Tid>, cpuledger_client::Error> {
+        let mut interval = Interval::default();
+        ledger.add_idle(&request, |_| true, &mut interval)?;
+        Ok(interval.processes.iter().map(|row| row.task.tid).collect())
+    };
+    // The service counts its listings.
+    assert_eq!(listed().expect("a listing"), [Tid(1)]);
+    service.state().late_after = Some(0);
+    let error = listed().expect_err("it is late").to_string();
+    assert!(error.contains("has not answered within 500 ms"), "{error}");
+    std::thread::sleep(LATE);
+    for count in [3, 4] {
+        assert_eq!(listed().expect("a listing"), [Tid(count)], "each answer is that of its call");
+    }
 }

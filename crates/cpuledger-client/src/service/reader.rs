@@ -407,8 +407,8 @@ impl ServiceLedger {
         into: &mut Interval,
     ) -> Result<(), Error> {
         let listing = match &mut self.listing {
-            Some(listing) => listing,
-            None => self.listing.insert(ServiceListing::open_at(&self.path)?),
+            Some(listing) if listing.is_connected() => listing,
+            place => place.insert(ServiceListing::open_at(&self.path)?),
         };
         listing.snapshot(request, &mut self.listed)?;
         into.frame = None;
