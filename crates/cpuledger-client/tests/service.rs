@@ -156,3 +156,30 @@ fn a_listing_that_comes_too_late_is_taken_for_no_other() {
         assert_eq!(listed().expect("a listing"), [Tid(count)], "each answer is that of its call");
     }
 }
+
+#[test]
+fn a_service_that_does_not_answer_keeps_a_caller_that_only_looks_waiting_now_and_then() {
+    let service = Service::start();
+    let mut client = reader_with_some_books(&service);
+    service.be_silent(true);
+    let begin = Instant::now();
+    while client.ended().is_none() {
+        assert!(begin.elapsed() < TIMEOUT, "it has ended");
+        client.next_within(Some(Duration::from_millis(20))).expect("no error");
+    }
+    let (begin, mut looks, mut calls) = (Instant::now(), 0, 0);
+    while begin.elapsed() < Duration::from_secs(3) {
+        let call = Instant::now();
+        client.next_within(Some(Duration::ZERO)).expect("no error");
+        looks += u32::from(call.elapsed() > Duration::from_millis(400));
+        calls += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(looks <= 2 && calls > 40, "{looks} of {calls} calls have waited");
+    service.be_silent(false);
+    let begin = Instant::now();
+    while client.ended().is_some() {
+        assert!(begin.elapsed() < TIMEOUT, "it is back");
+        client.next_within(Some(Duration::from_millis(20))).expect("no error");
+    }
+}
