@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/user"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 const (
@@ -25,9 +25,13 @@ const (
 // Client calls the service. It is for any number of goroutines: their calls go one after the other. A call waits for as long as its context.
 type Client struct {
 	path string
-	mu   sync.Mutex
-	// connection is nil until there is a call.
+	// turn has one place, which a call takes: others wait for it as long as their contexts.
+	turn chan struct{}
+	// connection is nil until there is a call. It belongs to the call that has the turn.
 	connection *connection
+	// open ends when the client is closed.
+	open context.Context
+	end  context.CancelFunc
 }
 
 // Connect connects to the service at a socket; "": that of $CPULEDGER_SOCKET or, without it, [DefaultSocket].
@@ -38,17 +42,21 @@ func Connect(ctx context.Context, path string) (*Client, error) {
 	if path == "" {
 		path = socketPath()
 	}
-	client := &Client{path: path}
+	client := &Client{path: path, turn: make(chan struct{}, 1)}
+	client.open, client.end = context.WithCancel(context.Background())
 	if _, err := client.Info(ctx); err != nil {
+		_ = client.Close()
 		return nil, err
 	}
 	return client, nil
 }
 
-// Close ends the connection. Loops over [Client.Intervals] have connections of their own, and go on.
+// Close ends the connection. Calls that wait fail with [net.ErrClosed], as later ones do. Loops over [Client.Intervals] have connections of their own, and go on.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.end()
+	// No call keeps it for long now.
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	c.drop()
 	return nil
 }
@@ -60,10 +68,20 @@ func (c *Client) drop() {
 	}
 }
 
-// call calls a method by the connection of the client, which is made anew where the service has closed it.
-func (c *Client) call(ctx context.Context, each func(*connection) error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// call calls a method by the connection of the client, which is made anew where the service has closed it. The context ends when the client is closed, too.
+func (c *Client) call(ctx context.Context, each func(context.Context, *connection) error) error {
+	if c.open.Err() != nil {
+		return net.ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.open, func() { cancel(net.ErrClosed) })()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("the service has not answered calls before this one: %w", context.Cause(ctx))
+	}
 	for {
 		isOld := c.connection != nil
 		if !isOld {
@@ -73,7 +91,7 @@ func (c *Client) call(ctx context.Context, each func(*connection) error) error {
 			}
 			c.connection = connection
 		}
-		err := each(c.connection)
+		err := each(ctx, c.connection)
 		var refusal *Refusal
 		if (err == nil || errors.As(err, &refusal)) && ctx.Err() == nil {
 			return err
@@ -154,7 +172,9 @@ type SourceFacts struct {
 // Info asks the service what it is.
 func (c *Client) Info(ctx context.Context) (*Info, error) {
 	info := new(Info)
-	err := c.call(ctx, func(connection *connection) error { return connection.plain(ctx, "Info", struct{}{}, info) })
+	err := c.call(ctx, func(ctx context.Context, connection *connection) error {
+		return connection.plain(ctx, "Info", struct{}{}, info)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +203,7 @@ func (c *Client) Describe(ctx context.Context) ([]DescribedField, error) {
 	var result struct {
 		Fields []DescribedField `json:"fields"`
 	}
-	err := c.call(ctx, func(connection *connection) error {
+	err := c.call(ctx, func(ctx context.Context, connection *connection) error {
 		return connection.plain(ctx, "Describe", struct{}{}, &result)
 	})
 	return result.Fields, err
@@ -212,7 +232,7 @@ func (c *Client) Listing(ctx context.Context, scope Scope, wanted ...Field) (*Fr
 		Fields []string `json:"fields"`
 	}{scope, keys}
 	var bytes []byte
-	err := c.call(ctx, func(connection *connection) error {
+	err := c.call(ctx, func(ctx context.Context, connection *connection) error {
 		var result struct {
 			Length uint64 `json:"length"`
 		}

@@ -78,6 +78,58 @@ func TestAServiceThatSaysNothingIsLeftInTime(t *testing.T) {
 	}
 }
 
+func TestNoCallWaitsForAnother(t *testing.T) {
+	path := answering(t, func(connection net.Conn) {
+		_, _ = connection.Read(make([]byte, 1<<16))
+		_, _ = connection.Write([]byte(`{"parameters":{"version":"1"}}` + "\x00"))
+	})
+	client, err := Connect(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := client.Listing(context.Background(), Tasks)
+		waiting <- err
+	}()
+	for len(client.turn) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	const patience = 30 * time.Second
+	answers := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_, err := client.Info(ctx)
+		answers <- err
+	}()
+	select {
+	case err := <-answers:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("a call waits longer than its context")
+	}
+	go func() { answers <- client.Close() }()
+	for _, ended := range []struct {
+		answer <-chan error
+		wanted error
+	}{{waiting, net.ErrClosed}, {answers, nil}} {
+		select {
+		case err := <-ended.answer:
+			if !errors.Is(err, ended.wanted) {
+				t.Fatal(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("Close waits for a call")
+		}
+	}
+	if _, err := client.Info(context.Background()); !errors.Is(err, net.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
 func TestAListingOfAnyLengthIsNotBelieved(t *testing.T) {
 	const info = `{"parameters":{"version":"1"}}` + "\x00"
 	for _, length := range []string{"1099511627776", "-1", "1000000000"} {

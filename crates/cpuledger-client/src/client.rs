@@ -19,6 +19,8 @@ use crate::service::{Ended, ServiceLedger, ServiceListing, socket_path};
 
 /// How often a service is looked for that has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// One that is stopped keeps a look waiting: the time between two is that number of times as long.
+const REST_TIMES: u32 = 4;
 
 /// What a call has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,8 @@ struct OfService {
     ledger: Option<ServiceLedger>,
     /// Why.
     ended: Option<Ended>,
+    /// When it is looked for again, if it has.
+    look_at: Instant,
     /// Where the last interval has ended.
     end_ns: u64,
     /// Whether intervals come without rows.
@@ -104,6 +108,7 @@ impl Client {
             length_ns,
             ledger: Some(ServiceLedger::open_without_thread(socket, length_ns)?),
             ended: None,
+            look_at: Instant::now(),
             end_ns: monotonic_ns(),
             is_without_rows: false,
             listing: None,
@@ -140,7 +145,7 @@ impl Client {
     }
 
     /// Waits for the end of the next interval, for `timeout` at most; `None`: as long as it takes. A service that is being restarted may take 5 s
-    /// longer. With a timeout, a signal that this thread handles ends the wait, so that the caller can look what it is about.
+    /// longer, and every few seconds one that does not answer half a second. With a timeout, a signal that this thread handles ends the wait, so that the caller can look what it is about.
     ///
     /// # Errors
     /// When the recording cannot be read. The service makes no errors: without it, intervals have no books.
@@ -276,11 +281,13 @@ impl OfService {
             self.look_for();
         }
         while let Some(ledger) = &mut self.ledger {
-            match ledger.cut().and_then(|()| ledger.take_gathered(into)) {
-                Ok(true) => return self.note(into, of),
+            let cut = ledger.cut();
+            match (ledger.take_gathered(into), cut) {
+                // It is told of a service that has ended, too.
+                (Ok(true), _) => return self.note(into, of),
                 // What has come was told as a gap before.
-                Ok(false) => {}
-                Err(ended) => self.give_up(ended),
+                (Ok(false), Ok(())) => {}
+                (Err(ended), _) | (_, Err(ended)) => self.give_up(ended),
             }
         }
         self.tell_gap(into, of);
@@ -299,7 +306,12 @@ impl OfService {
 
     /// Whether the service is back. The time until then is told as a gap.
     fn look_for(&mut self) -> bool {
+        let begin = Instant::now();
+        if begin < self.look_at {
+            return false;
+        }
         let Ok(mut ledger) = ServiceLedger::open_without_thread(&self.socket, self.length_ns) else {
+            self.look_at = Instant::now() + LOOK_AGAIN.max(begin.elapsed() * REST_TIMES);
             return false;
         };
         ledger.begin_at(self.end_ns);

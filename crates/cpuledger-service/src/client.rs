@@ -65,6 +65,9 @@ pub enum ClientError {
     /// It closed the connection.
     #[error("the service has closed the connection")]
     Closed,
+    /// A call before was left without its answer, for which that of another could be taken.
+    #[error("the service has not answered a call before, so this connection is of no more use")]
+    OutOfStep,
     /// The connection fails.
     #[error("the connection to the service: {0}")]
     Connection(Errno),
@@ -110,6 +113,8 @@ pub struct Client {
     socket: OwnedFd,
     timeout: Duration,
     received: Messages,
+    /// Whether a call has failed, and its answer, or the rest of it, may still come.
+    is_out_of_step: bool,
 }
 
 impl Client {
@@ -135,7 +140,7 @@ impl Client {
             }
         }
         ioctl_fionbio(&socket, true).map_err(refused)?;
-        Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES) })
+        Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES), is_out_of_step: false })
     }
 
     /// Checks that the service at `path` belongs to root or to its own user. A socket that the caller names is the caller's choice.
@@ -199,8 +204,9 @@ impl Client {
         let call = Call { upgrade: true, ..Call::new(&format!("{INTERFACE}.List"), wanted)? };
         let (reply, _) = self.call_until(&call, deadline)?;
         let listing: Listing = serde_json::from_value(reply.parameters.into()).map_err(Fault::from)?;
-        let frame = self.bytes(listing.length)?;
-        Ok((listing, frame))
+        let frame = self.bytes(listing.length);
+        self.is_out_of_step |= frame.is_err();
+        Ok((listing, frame?))
     }
 
     /// Bytes that follow a reply. They may take longer than the time limit, as long as they keep coming.
@@ -235,17 +241,28 @@ impl Client {
         getsockopt(&self.socket, PeerCredentials).ok().map(|of| of.pid())
     }
 
-    /// Whether the service is still there, as far as the connection tells. Takes one system call and no time.
+    /// Whether calls can be made: the service is still there, as far as the connection tells, and each call was answered or refused. Takes one
+    /// system call and no time.
     pub fn is_connected(&self) -> bool {
+        !self.is_out_of_step && !self.has_ended()
+    }
+
+    /// Whether a call has failed whose answer may still come.
+    pub fn is_out_of_step(&self) -> bool {
+        self.is_out_of_step
+    }
+
+    /// Whether the service has closed the connection.
+    pub fn has_ended(&self) -> bool {
         let mut socket = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         match poll(&mut socket, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
-            Ok(_) => !socket[0].revents().intersects(ended),
-            Err(errno) => errno == Errno::INTR,
+            Ok(_) => socket[0].revents().intersects(ended),
+            Err(errno) => errno != Errno::INTR,
         }
     }
 
-    /// The socket, for a caller that polls it: it is readable between calls only if the service has ended.
+    /// The socket, for a caller that polls it: while [`Client::is_connected`], it is readable between calls only if the service has ended.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }
@@ -265,12 +282,23 @@ impl Client {
     /// Calls any method, and returns its reply with the descriptors beside it.
     ///
     /// # Errors
-    /// When the service does not answer, or refuses it. After a time limit the connection is of no more use.
+    /// When the service does not answer, or refuses it. After any error but a refusal, the connection is of no more use: calls fail, and
+    /// [`Client::is_connected`] says so.
     pub fn call_raw(&mut self, call: &Call) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
         self.call_until(call, Instant::now() + self.timeout)
     }
 
     fn call_until(&mut self, call: &Call, deadline: Instant) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
+        if self.is_out_of_step {
+            return Err(ClientError::OutOfStep);
+        }
+        let answer = self.exchange(call, deadline);
+        let is_in_step = matches!(answer, Ok(_) | Err(ClientError::Refused(_) | ClientError::Closed));
+        self.is_out_of_step = !is_in_step;
+        answer
+    }
+
+    fn exchange(&mut self, call: &Call, deadline: Instant) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
         let sent = self.send(&call.to_bytes(), deadline);
         // A service that closes at once, because a limit is reached, has said so before.
         if let Err(error) = sent

@@ -64,6 +64,57 @@ fn ended_connections_do_not_keep_a_gathering_awake() {
     assert_eq!(server.connections(), 0, "all have ended");
 }
 
+/// Refuses no call, and lets those after the first two wait.
+#[derive(Default)]
+struct Holding {
+    used: Vec<Duration>,
+    is_held: bool,
+}
+
+impl Handler for Holding {
+    fn answer(&mut self, _: &Peer, _: LedgerRequest) -> Result<Answer, Refusal> {
+        Ok(Answer::default())
+    }
+
+    fn may_call(&mut self, _: &Peer) -> Result<(), Duration> {
+        if self.is_held { Err(PAUSE) } else { Ok(()) }
+    }
+
+    fn has_called(&mut self, _: &Peer, time: Duration) {
+        self.used.push(time);
+        self.is_held = self.used.len() >= 2;
+    }
+}
+
+/// Calls that no handler sees are charged, too, and a user that has to wait is not read meanwhile.
+#[test]
+fn calls_of_any_kind_are_charged_and_wait_asleep() {
+    const GET_INFO: &[u8] = b"{\"method\":\"org.varlink.service.GetInfo\"}\0";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let (listener, _file) = listen(&path).expect("a socket");
+    let limits = make!(Limits { call_time: PAUSE / 5, calls_of_turn: 1 });
+    let mut server = Server::new(listener, "0.0.0", limits).expect("it serves");
+    let mut handler = Holding::default();
+    let mut caller = UnixStream::connect(&path).expect("it listens");
+    caller.write_all(&GET_INFO.repeat(5)).expect("it is read");
+    let (begin, before) = (Instant::now(), cpu_time());
+    server.serve_until(begin + PAUSE / 2, &mut handler).expect("it serves");
+    assert_eq!(handler.used.len(), 2, "the others wait");
+    assert!(handler.used.iter().all(|used| !used.is_zero()), "{:?}", handler.used);
+    assert!(cpu_time() - before < MOST_CPU_TIME, "it waits asleep");
+    assert_eq!(server.connections(), 1, "its calls are not late");
+    handler.is_held = false;
+    while handler.used.len() < 3 {
+        assert!(begin.elapsed() < 100 * PAUSE, "it is read again");
+        server.serve_until(Instant::now() + PAUSE / 5, &mut handler).expect("it serves");
+    }
+    assert!(begin.elapsed() >= PAUSE);
+    drop(caller);
+    server.serve_until(Instant::now() + PAUSE / 5, &mut handler).expect("it serves");
+    assert_eq!(server.connections(), 0, "its end is seen while it is held");
+}
+
 fn cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("not negative")
 }

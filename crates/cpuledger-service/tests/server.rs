@@ -68,7 +68,7 @@ fn calls_are_answered_with_descriptors() {
     let refused = client.call_raw(&call).expect_err("no such method");
     assert_eq!(refused.to_string(), "the service has no method 'io.cpuledger.Ledger.Destroy'");
 
-    assert!(client.is_connected());
+    assert!(client.is_connected(), "a refusal is an answer");
     drop(service);
     assert!(!client.is_connected());
     assert!(matches!(client.info(), Err(ClientError::Closed)));
@@ -107,7 +107,11 @@ fn a_client_does_not_wait_for_a_silent_service() {
     let (listener, _file) = cpuledger_service::server::listen(&path).expect("a socket");
     let begin = Instant::now();
     let mut client = Client::connect(&path, timeout).expect("it waits to be accepted");
+    assert!(client.is_connected());
     assert!(matches!(client.info(), Err(ClientError::TimedOut(_))));
+    // The answer may come later, and is none to what is asked then.
+    assert!(!client.is_connected() && !client.has_ended());
+    assert!(matches!(client.info(), Err(ClientError::OutOfStep)));
     rustix::net::listen(&listener, 0).expect("a short queue");
     let error = Client::connect(&path, timeout).expect_err("the queue is full");
     assert!(matches!(error, ClientError::TimedOut(_)), "{error}");

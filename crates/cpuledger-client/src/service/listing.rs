@@ -74,6 +74,11 @@ impl ServiceListing {
         Ok(listing)
     }
 
+    /// Whether the next call can be answered: after a late or damaged answer, and when the service has ended, there has to be another connection.
+    pub(super) fn is_connected(&self) -> bool {
+        self.client.is_connected()
+    }
+
     /// Makes the service list for [`ServiceListing::listed`]: the tasks of the listing are not decoded yet.
     ///
     /// # Errors

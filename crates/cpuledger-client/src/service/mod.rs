@@ -1,5 +1,6 @@
 //! The books of `cpuledger serve`: intervals from its ring of frames, and listings on demand. A reader needs no privilege and loads nothing.
 
+mod asking;
 mod connection;
 mod families;
 mod follower;

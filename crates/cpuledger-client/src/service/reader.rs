@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cpuledger_model::accounts::{Account, Accounts};
+use cpuledger_model::accounts::Accounts;
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
-use cpuledger_model::make;
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::{Client, ClientError, socket_path};
 use cpuledger_service::ring::Reader;
-use cpuledger_service::varlink::{Info, Subscribe, Subscription};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use super::asking::{check_accounts, length_to_ask, request};
 use super::connection::{ANSWER, connect, sentence, unusable};
 use super::follower::{Arrival, Follower, next};
 use super::gathering::{Gathering, Whole};
@@ -80,7 +79,9 @@ pub struct ServiceLedger {
     wanted_ns: u64,
     /// What the service is asked to keep besides.
     accounts: Accounts,
-    /// The length of a frame, at most.
+    /// The length that the service is asked for.
+    asked_ns: u64,
+    /// The length of a frame, as the service has told it last: that of the user who asks for the shortest.
     frame_ns: u64,
     /// The shortest frame that the service grants.
     shortest_ns: u64,
@@ -96,6 +97,10 @@ pub struct ServiceLedger {
     hurry: Duration,
     /// Whether the caller has said how late it may be.
     is_patient: bool,
+    /// Whether the service is asked for the shortest frames at present.
+    is_hurrying: bool,
+    /// Why there is nothing more to come.
+    ended: Option<Ended>,
     /// Of those that the service has closed before.
     unbalanced_intervals: Option<u64>,
     /// What it kept when it was asked first.
@@ -142,8 +147,8 @@ impl ServiceLedger {
     ) -> Result<ServiceLedger, Error> {
         let mut client = connect(&path, ANSWER)?;
         let info = client.info().map_err(unusable)?;
-        let wanted = request(wanted_ns, accounts, &info);
-        let (subscription, reader) = client.subscribe(&wanted).map_err(unusable)?;
+        let asked_ns = length_to_ask(wanted_ns, &info);
+        let (subscription, reader) = client.subscribe(&request(asked_ns, accounts)).map_err(unusable)?;
         check_accounts(accounts, &subscription)?;
         Ok(ServiceLedger {
             path,
@@ -155,6 +160,7 @@ impl ServiceLedger {
             gathering: Gathering::default(),
             wanted_ns,
             accounts,
+            asked_ns,
             frame_ns: subscription.interval_ns.unsigned_abs(),
             shortest_ns: info.shortest_interval_ns.unsigned_abs(),
             heard: Instant::now(),
@@ -163,6 +169,8 @@ impl ServiceLedger {
             lateness: LATENESS,
             hurry: HURRY,
             is_patient: false,
+            is_hurrying: false,
+            ended: None,
             unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
             // A newer one may keep more.
             kept: info
@@ -186,9 +194,10 @@ impl ServiceLedger {
         self.kept
     }
 
-    /// The next interval begins at `end_ns`, where that of another source has ended.
+    /// The next interval begins at `end_ns`, where that of another source has ended. Frames from then on that the ring still has are read.
     pub fn begin_at(&mut self, end_ns: u64) {
         self.gathering.begin_at(end_ns);
+        self.reader.iter_mut().for_each(|reader| reader.resume_at(1));
     }
 
     /// From now on a frame may be as late as this. A service that is stopped is
@@ -223,7 +232,8 @@ impl ServiceLedger {
             return Ok(());
         }
         let info = self.client.info().map_err(ended)?;
-        self.subscribe(&request(wanted_ns, self.accounts, &info)).map(drop)
+        self.asked_ns = length_to_ask(wanted_ns, &info);
+        self.subscribe(self.asked_ns).map(drop)
     }
 
     /// The accounts that the service shall keep for this reader from now on, and no others.
@@ -235,8 +245,9 @@ impl ServiceLedger {
             return Ok(());
         }
         let info = self.client.info().map_err(unusable)?;
-        let (subscription, _) =
-            self.client.subscribe(&request(self.wanted_ns, accounts, &info)).map_err(unusable)?;
+        let asked_ns = length_to_ask(self.wanted_ns, &info);
+        let (subscription, _) = self.client.subscribe(&request(asked_ns, accounts)).map_err(unusable)?;
+        self.asked_ns = asked_ns;
         self.frame_ns = subscription.interval_ns.unsigned_abs();
         self.accounts = accounts;
         check_accounts(accounts, &subscription)
@@ -245,7 +256,9 @@ impl ServiceLedger {
     /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call, and without a thread.
     pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
         let follower = self.follower.as_ref()?;
-        Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
+        // An answer that comes too late keeps the socket readable.
+        let socket = if self.client.is_out_of_step() { follower.arrived() } else { self.client.socket() };
+        Some([follower.arrived().as_fd(), socket.as_fd()])
     }
 
     /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service is looked at, or counts as dead.
@@ -259,19 +272,27 @@ impl ServiceLedger {
     /// Takes the next interval, if it is complete, and returns whether it is. With `now` it ends at once, and is shorter.
     ///
     /// # Errors
-    /// When there will be no more, because the service has ended.
+    /// When there will be no more, because the service has ended, and all that had come was taken.
     pub fn take(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
-        self.receive()?;
-        let mut is_connected = self.client.is_connected();
-        if !is_connected {
-            // Its last frames may have come in between.
-            self.receive()?;
-            is_connected = self.rejoin().is_ok();
-            self.receive()?;
+        if self.ended.is_none() {
+            match self.take_next(now, into) {
+                Err(ended) => self.ended = Some(ended),
+                taken => return taken,
+            }
         }
-        let mut whole = self.gathering.take(self.wanted_ns, now || !is_connected);
-        if whole.is_none() && !is_connected {
-            return Err(ended("it has closed the connection"));
+        let is_taken = self.take_gathered(into)?;
+        self.ended.clone().filter(|_| !is_taken).map_or(Ok(true), Err)
+    }
+
+    fn take_next(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
+        self.receive()?;
+        let ended = self.rejoin_where_needed()?;
+        self.relax();
+        let mut whole = self.gathering.take(self.wanted_ns, now || ended.is_some());
+        if whole.is_none()
+            && let Some(ended) = ended
+        {
+            return Err(ended);
         }
         if whole.is_none() && now {
             let wanted_ns = self.wanted_ns;
@@ -280,7 +301,9 @@ impl ServiceLedger {
         match whole {
             None if Instant::now() < self.patience() => Ok(false),
             None if self.may_look() => self.look().map(|()| false),
-            None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
+            None => {
+                Err(self::ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs())))
+            }
             Some(whole) => self.tell(whole, into).map(|()| true),
         }
     }
@@ -308,12 +331,18 @@ impl ServiceLedger {
     /// Makes the service end the running interval: then [`ServiceLedger::take_gathered`] has all of the time until now.
     ///
     /// # Errors
-    /// When there will be no more intervals, because the service has ended.
+    /// When there will be no more intervals, because the service has ended: then [`ServiceLedger::take_gathered`] has those that had come.
     pub fn cut(&mut self) -> Result<(), Ended> {
+        let cut = self.cut_now();
+        self.ended = cut.clone().err();
+        cut
+    }
+
+    fn cut_now(&mut self) -> Result<(), Ended> {
         let now_ns = monotonic_ns();
-        if !self.client.is_connected() {
-            self.receive()?;
-            self.rejoin()?;
+        self.receive()?;
+        if let Some(ended) = self.rejoin_where_needed()? {
+            return Err(ended);
         }
         self.hurry(|gathering| (gathering.come_ns() >= now_ns).then_some(()))
     }
@@ -378,8 +407,8 @@ impl ServiceLedger {
         into: &mut Interval,
     ) -> Result<(), Error> {
         let listing = match &mut self.listing {
-            Some(listing) => listing,
-            None => self.listing.insert(ServiceListing::open_at(&self.path)?),
+            Some(listing) if listing.is_connected() => listing,
+            place => place.insert(ServiceListing::open_at(&self.path)?),
         };
         listing.snapshot(request, &mut self.listed)?;
         into.frame = None;
@@ -397,22 +426,44 @@ impl ServiceLedger {
         Ok(())
     }
 
-    fn subscribe(&mut self, wanted: &Subscribe) -> Result<Reader, Ended> {
-        let (subscription, reader) = self.client.subscribe(wanted).map_err(ended)?;
+    fn subscribe(&mut self, asked_ns: u64) -> Result<Reader, Ended> {
+        let wanted = request(asked_ns, self.accounts);
+        let (subscription, reader) = self.client.subscribe(&wanted).map_err(ended)?;
         self.frame_ns = subscription.interval_ns.unsigned_abs();
         Ok(reader)
+    }
+
+    /// Goes on with another connection where this one has ended, or has missed the answer to a call. Returns why there is none. A caller with patience
+    /// reads the ring of this one until the service has time for another.
+    fn rejoin_where_needed(&mut self) -> Result<Option<Ended>, Ended> {
+        if self.client.is_connected() {
+            return Ok(None);
+        }
+        // Its last frames may have come in between.
+        self.receive()?;
+        let has_ended = self.client.has_ended();
+        let rejoined = self.rejoin();
+        self.receive()?;
+        let why = |error| if has_ended { ended("it has closed the connection") } else { error };
+        Ok(rejoined.err().filter(|_| has_ended || !self.is_patient).map(why))
     }
 
     /// Goes on with the service that follows the one that has ended, if its manager restarts it. Its ring has the frames of the one
     /// before, and goes on behind them; where it has not, the time in between is told as a gap.
     fn rejoin(&mut self) -> Result<(), Ended> {
-        let deadline = Instant::now() + RESTART;
+        // One that is there and has not answered in time may be stopped, and another source is waiting.
+        let timeout = if self.client.has_ended() || self.is_patient { RESTART } else { ANSWER };
+        let deadline = Instant::now() + timeout;
         loop {
-            let mut client = connect(&self.path, RESTART).map_err(ended)?;
-            let info = client.info();
-            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, self.accounts, &info))) {
-                Ok((subscription, mut reader)) => {
+            let mut client = connect(&self.path, timeout).map_err(ended)?;
+            let asked_ns = client.info().map(|info| length_to_ask(self.wanted_ns, &info));
+            let subscribed = asked_ns.and_then(|asked_ns| {
+                client.subscribe(&request(asked_ns, self.accounts)).map(|made| (asked_ns, made))
+            });
+            match subscribed {
+                Ok((asked_ns, (subscription, mut reader))) => {
                     reader.resume_at(1);
+                    (self.asked_ns, self.is_hurrying) = (asked_ns, false);
                     self.frame_ns = subscription.interval_ns.unsigned_abs();
                     (self.client, self.reader, self.listing) = (client, Some(reader), None);
                     (self.heard, self.was_looked_at) = (Instant::now(), false);
@@ -438,7 +489,7 @@ impl ServiceLedger {
                     self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
                 }
                 Arrival::Moved(next) => {
-                    match self.subscribe(&request_of(self.frame_ns, self.accounts)) {
+                    match self.subscribe(self.asked_ns) {
                         Ok(mut reader) => {
                             reader.resume_at(next);
                             self.reader = Some(reader);
@@ -446,7 +497,10 @@ impl ServiceLedger {
                         // It has ended, or is being restarted.
                         Err(error) => match self.rejoin() {
                             Err(_) if self.client.is_connected() => return Err(error),
-                            Err(_) => return Ok(()),
+                            Err(_) => {
+                                std::thread::sleep(PAUSE);
+                                return Ok(());
+                            }
                             Ok(()) => {}
                         },
                     }
@@ -488,27 +542,28 @@ impl ServiceLedger {
         }
     }
 
+    /// Asks for the usual length again after an interval that was to end at once. Where that fails, the next call asks.
+    fn relax(&mut self) {
+        if self.is_hurrying && self.client.is_connected() {
+            self.is_hurrying = self.subscribe(self.asked_ns).is_err();
+        }
+    }
+
     /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for. `done` has
     /// the frames that have come, and says what was waited for.
     fn hurry<T>(&mut self, mut done: impl FnMut(&mut Gathering) -> Option<T>) -> Result<T, Ended> {
-        let frame_ns = self.frame_ns;
         let mut look_at = Instant::now() + ANSWER;
-        let asked = self.subscribe(&request_of(self.shortest_ns, self.accounts));
-        if let Err(error) = &asked {
+        let asked = self.subscribe(self.shortest_ns);
+        if !self.client.is_connected() {
             self.look()?;
-            // One that is only busy ends its interval as it would have done.
-            if !self.is_patient {
-                return Err(error.clone());
-            }
         }
-        // A user whose budget for short intervals is used up waits for a longer one.
-        let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
+        self.is_hurrying = asked.is_ok();
+        // One that refuses, as a budget is used up, or is only busy, ends its interval as it would have done.
+        let deadline = Instant::now() + self.hurry + self.usual.max(Duration::from_nanos(self.frame_ns));
         loop {
             self.receive()?;
             if let Some(found) = done(&mut self.gathering) {
-                if asked.is_ok() {
-                    self.subscribe(&request_of(frame_ns, self.accounts))?;
-                }
+                self.relax();
                 return Ok(found);
             }
             let now = Instant::now();
@@ -524,74 +579,9 @@ impl ServiceLedger {
     }
 }
 
-/// What to ask for, so that whole frames make up the wanted length.
-fn request(wanted_ns: u64, accounts: Accounts, info: &Info) -> Subscribe {
-    let frame_ns = info.interval_ns.unsigned_abs().max(1);
-    let shortest_ns = info.shortest_interval_ns.unsigned_abs();
-    let is_multiple = wanted_ns.is_multiple_of(frame_ns);
-    let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
-    request_of(part_ns.max(shortest_ns), accounts)
-}
-
-/// A question for frames of that length, and for these accounts: it replaces the one before, so each has both.
-fn request_of(interval_ns: u64, accounts: Accounts) -> Subscribe {
-    let names = accounts.iter().map(|account| account.name().to_owned());
-    make!(Subscribe {
-        interval_ns: Some(i64::try_from(interval_ns).unwrap_or(i64::MAX)),
-        audience: None,
-        accounts: (!accounts.is_empty()).then(|| names.collect()),
-    })
-}
-
-/// A service that knows no accounts passes over the question.
-fn check_accounts(wanted: Accounts, subscription: &Subscription) -> Result<(), Error> {
-    let is_kept = |account: Account| subscription.accounts.iter().any(|name| name == account.name());
-    match wanted.iter().find(|account| !is_kept(*account)) {
-        None => Ok(()),
-        Some(account) => Err(unusable(format!(
-            "it keeps no account of {account}, as it is of an older version; restart it"
-        ))),
-    }
-}
-
 /// Adds the rows that are not there yet, in the order of a snapshot.
 fn add(rows: &mut Vec<Row>, idle: impl Iterator<Item = Row>) {
     let ran: rustc_hash::FxHashSet<_> = rows.iter().map(|row| row.task.tid).collect();
     rows.extend(idle.filter(|row| !ran.contains(&row.task.tid)));
     rows.sort_by_key(|row| row.task.place_key());
-}
-
-#[cfg(test)]
-mod tests {
-    use cpuledger_service::varlink::SourceFacts;
-
-    use super::*;
-
-    #[test]
-    fn whole_frames_make_up_the_wanted_length() {
-        let info = |interval_ns| {
-            make!(Info {
-                version: String::new(),
-                boot_id: String::new(),
-                interval_ns,
-                shortest_interval_ns: 100,
-                audiences: Vec::new(),
-                recording: None,
-                unbalanced_intervals: None,
-                accounts: Vec::new(),
-                possible_accounts: Vec::new(),
-                source: make!(SourceFacts {
-                    source: String::new(),
-                    attached_since_ns: None,
-                    unseen: Vec::new()
-                }),
-            })
-        };
-        let asked =
-            |wanted_ns, interval_ns| request(wanted_ns, Accounts::NONE, &info(interval_ns)).interval_ns;
-        // A longer one keeps the service at its own interval.
-        assert_eq!((asked(3_000, 1_000), asked(1_000, 1_000)), (Some(3_000), Some(1_000)));
-        assert_eq!((asked(2_500, 1_000), asked(500, 1_000)), (Some(833), Some(500)));
-        assert_eq!(asked(10, 1_000), Some(100), "the shortest that is granted");
-    }
 }

@@ -57,6 +57,8 @@ pub(super) struct Connection {
     pub(super) interest: EventFlags,
     /// It is closed, but for what its peer has not read.
     pub(super) is_left: bool,
+    /// It is not read for a while.
+    pub(super) is_held: bool,
 }
 
 impl Connection {
@@ -77,6 +79,7 @@ impl Connection {
             waits_since: None,
             interest: EventFlags::IN,
             is_left: false,
+            is_held: false,
         }
     }
 
@@ -228,6 +231,7 @@ impl Connection {
             // Only when something changes: the end of the connection would be told of again and again.
             _ if self.is_left => EventFlags::OUT | EventFlags::ET,
             (true, _) => EventFlags::OUT,
+            _ if self.is_held => EventFlags::empty(),
             (false, true) => EventFlags::empty(),
             (false, false) => EventFlags::IN,
         }

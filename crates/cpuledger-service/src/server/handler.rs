@@ -59,7 +59,18 @@ pub trait Handler {
     /// What the call is refused for.
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal>;
 
-    /// Frames that are sent to this peer have taken this CPU time, beside that of [`Handler::answer`].
+    /// Whether calls of this peer are read and answered now, by a refusal at least.
+    ///
+    /// # Errors
+    /// How long they wait.
+    fn may_call(&mut self, _peer: &Peer) -> Result<(), Duration> {
+        Ok(())
+    }
+
+    /// A call of this peer, whatever it says, has taken this CPU time: to read it, to answer it, and to send what its socket takes at once.
+    fn has_called(&mut self, _peer: &Peer, _time: Duration) {}
+
+    /// The rest of a frame that is sent to this peer has taken this CPU time.
     fn has_used(&mut self, _peer: &Peer, _time: Duration) {}
 
     /// The connection has ended: so have its subscriptions.

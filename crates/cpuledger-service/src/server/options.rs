@@ -10,16 +10,26 @@ const SO_MEMINFO: libc::c_int = 55;
 /// Where that tells of what was sent and not read.
 const SK_MEMINFO_WMEM_ALLOC: usize = 2;
 
+/// Groups of one peer, at most. The kernel allows 65,536, and a user gets as many in a user namespace: each connection keeps its list.
+pub(super) const MOST_GROUPS: usize = 1024;
+
 /// The supplementary groups of the peer.
+///
+/// # Errors
+/// When it has more than [`MOST_GROUPS`], or the kernel does not tell.
 pub(super) fn peer_groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
     let mut groups = vec![0; 64];
     loop {
         match option(&socket, libc::SO_PEERGROUPS, &mut groups) {
             Ok(count) => {
                 groups.truncate(count);
+                groups.shrink_to_fit();
                 return Ok(groups);
             }
-            Err((error, needed)) if error.raw_os_error() == Some(libc::ERANGE) && needed > groups.len() => {
+            Err((error, needed))
+                if error.raw_os_error() == Some(libc::ERANGE)
+                    && (groups.len() + 1..=MOST_GROUPS).contains(&needed) =>
+            {
                 groups.resize(needed, 0);
             }
             Err((error, _)) => return Err(error),

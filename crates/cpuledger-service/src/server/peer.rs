@@ -25,7 +25,7 @@ pub struct Peer {
     pub uid: u32,
     /// Its effective group.
     pub gid: u32,
-    /// Its supplementary groups.
+    /// Its supplementary groups; none where it has more than 1,024.
     pub groups: Vec<u32>,
     /// Whether it is in the user namespace of this process. Where that is not known, it is not.
     pub is_in_our_namespace: bool,
@@ -41,7 +41,7 @@ impl Peer {
             pid: credentials.pid(),
             uid: credentials.uid(),
             gid: credentials.gid(),
-            // Kernels before 4.13 do not tell: then it has none.
+            // Kernels before 4.13 do not tell, and too many are not kept: then it has none, and is shown less.
             groups: options::peer_groups(&socket).unwrap_or_default(),
             is_in_our_namespace: is_in_our_namespace(&socket, credentials.pid()),
         })
@@ -84,6 +84,7 @@ fn is_in_our_namespace(socket: impl AsFd, pid: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Gid;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -102,5 +103,29 @@ mod tests {
         assert!(peer.is_in_our_namespace);
         assert_eq!(peer.user(), peer.uid);
         assert_eq!(Peer { is_in_our_namespace: false, ..peer }.user(), FOREIGN);
+    }
+
+    /// How many groups are kept of a thread with that number.
+    fn kept_groups(count: usize) -> usize {
+        let groups: Vec<Gid> = (1..=count as u32).map(Gid::from_raw).collect();
+        let of_thread = move || {
+            rustix::thread::set_thread_groups(&groups).expect("root may");
+            let (_ours, theirs) = UnixStream::pair().expect("sockets");
+            Peer::of(7, &theirs).expect("the kernel tells").groups.len()
+        };
+        std::thread::spawn(of_thread).join().expect("it does not panic")
+    }
+
+    #[test]
+    fn more_groups_than_a_person_has_are_not_kept_root() {
+        if !rustix::process::geteuid().is_root() {
+            return cpuledger_load::not_run("only root sets its groups");
+        }
+        for count in [0, 63, 64, 65, options::MOST_GROUPS] {
+            assert_eq!(kept_groups(count), count);
+        }
+        for count in [options::MOST_GROUPS + 1, 2000, 65_536] {
+            assert_eq!(kept_groups(count), 0, "of {count}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The loop.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::connection::{Closed, Connection};
+use super::connection::{Closed, Connection, thread_time};
 use super::handler::{Answer, Gathering, Handler};
 use super::limits::Limits;
 use super::options;
@@ -34,6 +34,8 @@ const ACCEPTED_AT_ONCE: usize = 64;
 const RECEIVED_AT_ONCE: usize = 16 << 10;
 /// How long the listening socket is left alone when descriptors or memory run out.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a connection is not read at least, whose user has to wait.
+const SHORTEST_HOLD: Duration = Duration::from_millis(50);
 
 /// Why the loop has come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,8 @@ pub struct Server {
     waiting: BTreeSet<u64>,
     /// Connections with calls that another turn has to answer.
     unfinished: BTreeSet<u64>,
+    /// Connections that are not read until then, as their users have to wait.
+    held: BTreeMap<u64, Instant>,
     /// Frames that were asked for and not read.
     unread: Unread,
     /// Connections that are left, and count until their peers have read what was sent.
@@ -108,6 +112,7 @@ impl Server {
             next_connection: WATCHED + 1,
             waiting: BTreeSet::new(),
             unfinished: BTreeSet::new(),
+            held: BTreeMap::new(),
             unread: Unread::default(),
             left: 0,
             farewells: (FAREWELLS, Instant::now()),
@@ -150,6 +155,7 @@ impl Server {
     fn turn(&mut self, deadline: Instant, handler: &mut impl Handler) -> io::Result<bool> {
         let timeout = self.timeout(deadline);
         let mut ready = std::mem::take(&mut self.unfinished);
+        ready.extend(self.release(Instant::now()));
         let is_watched = self.gather(&mut ready, handler)? || self.collect(timeout, &mut ready, handler)?;
         for connection in ready {
             if self.answer(connection, handler).is_err() {
@@ -243,7 +249,8 @@ impl Server {
         let now = Instant::now();
         let late =
             self.waiting.iter().filter_map(|id| self.connections.get(id)?.deadline(&self.limits)).min();
-        let until = [late, self.pause_until].into_iter().flatten().fold(deadline, Instant::min);
+        let held = self.held.values().copied().min();
+        let until = [late, self.pause_until, held].into_iter().flatten().fold(deadline, Instant::min);
         if self.unfinished.is_empty() { until.saturating_duration_since(now) } else { Duration::ZERO }
     }
 
@@ -282,13 +289,21 @@ impl Server {
             return Ok(());
         };
         let (user, before) = (connection.peer.user(), connection.pending());
+        if before > 0
+            && !connection.is_answering()
+            && let Err(wait) = handler.may_call(&connection.peer)
+        {
+            connection.is_held = true;
+            connection.begin_anew();
+            self.waiting.remove(&id);
+            self.held.insert(id, Instant::now() + wait.max(SHORTEST_HOLD));
+            return look_at(&self.epoll, id, connection);
+        }
         if before > 0 && !self.unread.holds_back(id, user, &self.limits) {
             let is_full = self.unread.is_full(&self.limits);
             let limit = self.limits.calls_of_turn;
             let outcome = answer_calls(connection, (&self.version, is_full), limit, handler);
             self.users.pend(user, before, connection.pending());
-            let used = connection.take_used();
-            handler.has_used(&connection.peer, used);
             self.unfinished.extend(self.unread.count(id, connection));
             if outcome? {
                 self.unfinished.insert(id);
@@ -301,6 +316,19 @@ impl Server {
             self.waiting.remove(&id);
         }
         look_at(&self.epoll, id, connection)
+    }
+
+    /// Connections whose users have waited long enough. They are read again.
+    fn release(&mut self, now: Instant) -> Vec<u64> {
+        let released: Vec<u64> =
+            self.held.iter().filter(|(_, until)| **until <= now).map(|(id, _)| *id).collect();
+        for id in &released {
+            self.held.remove(id);
+            if let Some(connection) = self.connections.get_mut(id) {
+                connection.is_held = false;
+            }
+        }
+        released
     }
 
     /// Accepts what waits at the listening socket. Returns how many those were.
@@ -389,6 +417,7 @@ impl Server {
     fn close(&mut self, id: u64, handler: &mut impl Handler) {
         self.waiting.remove(&id);
         self.unfinished.remove(&id);
+        self.held.remove(&id);
         self.unread.end(id);
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let user = connection.peer.user();
@@ -435,6 +464,7 @@ fn answer_calls(
     handler: &mut impl Handler,
 ) -> Result<bool, Closed> {
     for _ in 0..limit {
+        let begin = thread_time();
         let Some(message) = connection.next_call()? else { return Ok(false) };
         let call = Call::parse(&message).map_err(|_| Closed)?;
         let answer = answer_call(&connection.peer, &call, (version, is_full), handler);
@@ -442,6 +472,9 @@ fn answer_calls(
         if !call.oneway {
             connection.answer(answer)?;
         }
+        // With that of its frame.
+        connection.take_used();
+        handler.has_called(&connection.peer, thread_time().saturating_sub(begin));
     }
     Ok(true)
 }

@@ -254,6 +254,7 @@ pub const LAYERS: &[Layers] = &[
             "gap",
             "replay",
             "service/connection",
+            "service/asking",
             "service/families",
             "service/follower",
             "service/gathering",

@@ -12,7 +12,7 @@ use cpuledger::{Accounts, Field, FieldSet, Scope};
 use cpuledger_model::audience::{Strangers, Viewer};
 use cpuledger_model::make;
 use cpuledger_service::ring::{self, RingError};
-use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer, thread_time};
+use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
     self, Described, Description, Info, LedgerRequest, List, Listing, Refusal, SourceFacts, Subscribe,
     Subscription,
@@ -40,6 +40,8 @@ const PAUSE_TIMES: u32 = 5;
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Nor that number of times as long.
 const MOST_PAUSES: u32 = 4;
+/// Calls that are refused may take that part of what others may. Beyond it they are not read, for a refusal takes CPU time, too.
+const UNANSWERED_PART: u32 = 5;
 
 /// Answers calls.
 pub struct Control {
@@ -50,6 +52,10 @@ pub struct Control {
     /// The audiences that each connection reads: one ring for each.
     read: HashMap<u64, Vec<Audience>>,
     budgets: Budgets,
+    /// What calls may take that are refused as a budget is spent, or ask for nothing of the ledger.
+    unanswered: Budgets,
+    /// Whether the last call was another one.
+    is_answered: bool,
     /// How /proc hides processes, and when that was looked at.
     mount: Option<(Option<Hiding>, Instant)>,
     attached_since_ns: u64,
@@ -67,6 +73,8 @@ impl Control {
             books,
             read: HashMap::new(),
             budgets: Budgets::default(),
+            unanswered: Budgets::default(),
+            is_answered: false,
             mount: None,
             attached_since_ns,
             listed_for: Duration::ZERO,
@@ -283,15 +291,25 @@ impl Handler for Control {
                 wait.as_secs_f64()
             ),
         })?;
-        let begin = thread_time();
-        let answer = match request {
+        self.is_answered = true;
+        match request {
             LedgerRequest::Info => Answer::new(&self.info(peer), Vec::new()),
             LedgerRequest::Subscribe(wanted) => self.subscribe(peer, &wanted),
             LedgerRequest::List(wanted) => self.list(peer, &wanted),
             LedgerRequest::Describe => Answer::new(&description(), Vec::new()),
-        };
-        self.budgets.charge(peer.user(), thread_time().saturating_sub(begin));
-        answer
+        }
+    }
+
+    fn may_call(&mut self, peer: &Peer) -> Result<(), Duration> {
+        let percent = (self.config.limits.cpu_percent_per_user / UNANSWERED_PART).max(1);
+        self.unanswered.check(peer.user(), percent, Instant::now())
+    }
+
+    fn has_called(&mut self, peer: &Peer, time: Duration) {
+        self.budgets.charge(peer.user(), time);
+        if !std::mem::take(&mut self.is_answered) {
+            self.unanswered.charge(peer.user(), time);
+        }
     }
 
     fn has_used(&mut self, peer: &Peer, time: Duration) {
