@@ -321,10 +321,14 @@ pub(super) fn wait_until(is_over: impl Fn() -> bool, what: impl Fn() -> String) 
     }
     let begin_ns = clock::now_ns();
     while !is_over() {
-        match clock::now_ns() - begin_ns {
-            ..HOOK_SPIN_NS => clock::yield_now(),
-            ..HOOK_LIMIT_NS => clock::sleep_until(clock::now_ns() + HOOK_SLEEP_NS),
-            _ => return Err(Error::Poisoned { what: format!("{} did not come to its end", what()) }),
+        let waited_ns = clock::now_ns() - begin_ns;
+        if waited_ns > HOOK_LIMIT_NS {
+            return Err(Error::Poisoned { what: format!("{} did not come to its end", what()) });
+        }
+        if waited_ns < HOOK_SPIN_NS {
+            clock::yield_now();
+        } else {
+            clock::sleep_until(begin_ns + waited_ns + HOOK_SLEEP_NS);
         }
     }
     Ok(())
