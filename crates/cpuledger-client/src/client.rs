@@ -145,7 +145,8 @@ impl Client {
     }
 
     /// Waits for the end of the next interval, for `timeout` at most; `None`: as long as it takes. A service that is being restarted may take 5 s
-    /// longer, and every few seconds one that does not answer half a second. With a timeout, a signal that this thread handles ends the wait, so that the caller can look what it is about.
+    /// longer. One that does not answer may take half a second longer, every few seconds. With a timeout, a signal that this thread handles ends
+    /// the wait: the caller can look what it is about.
     ///
     /// # Errors
     /// When the recording cannot be read. The service makes no errors: without it, intervals have no books.
