@@ -11,7 +11,6 @@ use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::scene::{alone, scene, scene_of_times, were_missed};
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan, is_emulated};
-use rustix::process::{Pid, WaitOptions};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const INTERVAL_NS: u64 = 20_000_000;
@@ -248,70 +247,44 @@ fn folded_time_stays_in_the_family(threads: bool) {
     }
 }
 
-const MAKES: &str = "CPULEDGER_TEST_MAKES";
-const READY: &str = "ready as ";
-
-/// Starts a test below a shell, which goes on running until that has ended.
+/// Starts a program below a shell, which goes on running until that has ended.
 const BELOW_A_SHELL: &str = r#"exec 3<&0; "$0" "$@" <&3 & while kill -0 $! 2>/dev/null; do :; done"#;
-
-/// Runs in a process of its own, whose leader waits for this thread: makes children for 3 s, after a line has come.
-fn children_by_a_thread() {
-    println!("{READY}{}", std::process::id());
-    std::io::stdin().read_line(&mut String::new()).expect("a line comes");
-    let begin = Instant::now();
-    let mut made = 0;
-    while begin.elapsed() < Duration::from_secs(3) {
-        // `Command` would block signals meanwhile: SIGCHLD then wakes the leader.
-        // SAFETY: the child does nothing but end.
-        match unsafe { libc::fork() } {
-            // SAFETY: as above.
-            0 => unsafe { libc::_exit(0) },
-            pid => rustix::process::waitpid(Pid::from_raw(pid), WaitOptions::empty()).expect("it is a child"),
-        };
-        made += 1;
-    }
-    println!("{made} children");
-}
+const CHILDREN: u32 = 2000;
 
 /// A thread makes children while the leader of their process sleeps, so that it has no slot: the dead are folded into this process all the same, and
 /// not into its parent.
 #[test]
 fn children_of_a_thread_stay_with_a_process_whose_leader_sleeps_root() {
-    if std::env::var_os(MAKES).is_some() {
-        return children_by_a_thread();
-    }
-    scene(folded_children_stay_with_a_leader_that_sleeps);
-}
-
-fn folded_children_stay_with_a_leader_that_sleeps() {
-    let mut shell = Command::new("/bin/sh")
-        .args(["-c", BELOW_A_SHELL])
-        .arg(std::env::current_exe().expect("this test is a file"))
-        .args(["--exact", "children_of_a_thread_stay_with_a_process_whose_leader_sleeps_root", "--nocapture"])
-        .args(["--test-threads", "2"])
-        .env(MAKES, "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this test runs again");
-    let mut said = BufReader::new(shell.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
-    let pid: u32 = said.find_map(|line| line.split_once(READY)?.1.parse().ok()).expect("it begins");
-    std::thread::sleep(Duration::from_millis(200));
-    let slots = 200 + live_tasks();
-    let mut ledger =
-        Ledger::attach(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");
-    shell.stdin.take().expect("it is a pipe").write_all(b"\n").expect("it reads");
-    std::thread::sleep(Duration::from_millis(2500));
-    let accounts = account(&mut ledger, || shell.try_wait().expect("a child can be waited for").is_some());
-    let made = said.find_map(|line| line.strip_suffix(" children")?.parse::<u32>().ok()).expect("it says it");
-    let folded_ns = |pid: u32| -> u64 {
-        let of_it = accounts.values().filter(|account| account.slot.tid == pid.cast_signed());
-        of_it.map(|account| account.folded_ns).sum()
-    };
-    let (own_ns, above_ns) = (folded_ns(pid), folded_ns(shell.id()));
-    println!("{made} children, {slots} slots: {own_ns} ns folded, {above_ns} ns above, {:?}", ledger.lost());
-    assert_eq!(above_ns, 0, "of {own_ns} ns");
-    assert!(own_ns > 0 || made < slots, "{made} children cannot all be kept in {slots} slots");
+    scene(|| {
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", BELOW_A_SHELL])
+            .arg(cpuledger_load::program().expect("it is built"))
+            .args(["kin", "--kind", "brood-by-thread", "--children", &CHILDREN.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("there is a shell");
+        let mut said = BufReader::new(shell.stdout.take().expect("it is a pipe")).lines();
+        let ready = said.next().expect("it begins").expect("it can be read");
+        let pid: u32 = ready.strip_prefix("ready pid=").and_then(|pid| pid.parse().ok()).expect("its pid");
+        // Until its leader sleeps.
+        std::thread::sleep(Duration::from_millis(200));
+        let slots = 200 + live_tasks();
+        let options = Options { slots, ..Options::default() };
+        let mut ledger = Ledger::attach(options).expect("the ledger attaches; it needs root");
+        shell.stdin.take().expect("it is a pipe").write_all(b"+").expect("it reads");
+        // Not one interval is closed before all have died.
+        assert!(said.next().expect("it ends").expect("it can be read").starts_with("brood "));
+        let accounts = account(&mut ledger, || shell.try_wait().expect("it is a child").is_some());
+        let folded_ns = |pid: u32| -> u64 {
+            let of_it = accounts.values().filter(|account| account.slot.tid == pid.cast_signed());
+            of_it.map(|account| account.folded_ns).sum()
+        };
+        let (own_ns, above_ns) = (folded_ns(pid), folded_ns(shell.id()));
+        println!("{slots} slots: {own_ns} ns folded, {above_ns} ns above, {:?}", ledger.lost());
+        assert_eq!(above_ns, 0, "of {own_ns} ns");
+        assert!(own_ns > 0, "{CHILDREN} children cannot all be kept in {slots} slots");
+    });
 }
 
 /// A thread that never sleeps on each CPU: none is idle at a cut, whatever else runs.

@@ -17,8 +17,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// Runs `life` in a child process, which exits with what it returns and is killed when this thread ends.
 pub(crate) fn fork(life: impl FnOnce() -> i32) -> io::Result<Pid> {
     let parent = rustix::process::getpid();
-    // SAFETY: each caller is the only thread of its process, so that no lock is held by a thread that the
-    // child lacks.
+    // SAFETY: each caller is the only thread of its process, or the only one that does not wait for another to end, so that no lock is held by a
+    // thread that the child lacks.
     let pid = unsafe { libc::fork() };
     in_child(pid, parent, life)
 }

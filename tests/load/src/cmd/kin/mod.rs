@@ -65,6 +65,8 @@ enum Kind {
     Sums,
     /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=…` at the end
     Brood,
+    /// Children that end at once, one after another, of a thread whose leader never wakes; prints `brood children=… ns=0` at the end
+    BroodByThread,
     /// Nested children made as vfork(2) does: as many as --children, all alive at once; prints `brood children=… ns=0` at the end
     VforkChain,
     /// Execs by threads, reused pids and short threads, without end
@@ -85,6 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.kind {
         Kind::AfterExec => return burn_and_tell("after-exec", ns),
         Kind::ChurnImage => return churn::image(arguments.parent),
+        Kind::BroodByThread => return sums::brood_by_thread(arguments.children),
         _ => {}
     }
     let family = families::Family::new(ns)?;
@@ -109,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Kind::VforkChain => families::vfork_chain(arguments.children)?,
         Kind::Churn => churn::start()?,
         Kind::PingPong => churn::ping_pong(arguments.children)?,
-        Kind::AfterExec | Kind::ChurnImage => {}
+        Kind::AfterExec | Kind::ChurnImage | Kind::BroodByThread => {}
     }
     std::io::stdin().read_to_end(&mut Vec::new()).context("wait for the end")?;
     Ok(())

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, WaitOptions, getpid, wait};
+use rustix::process::{Pid, WaitOptions, getpid, wait, waitpid};
 
 use super::make::{shared_number, wait_for_usage};
-use super::member::{burn_and_tell, say, status_of, tell};
+use super::member::{burn_and_tell, say, status_of, tell, wait_for_byte};
 use crate::cmd::burn::burn_until;
 use crate::cmd::sys;
 
@@ -100,4 +100,18 @@ pub(super) fn brood(children: u64) -> Result<()> {
         while wait(WaitOptions::empty()).is_ok() {}
     }
     say(&format!("brood children={children} ns={}\n", told.load(Relaxed)))
+}
+
+/// Children that a thread makes and waits for. The leader waits for the thread, and has nothing else to do.
+pub(super) fn brood_by_thread(children: u64) -> Result<()> {
+    let make = move || {
+        say(&format!("ready pid={}\n", getpid().as_raw_pid()))?;
+        wait_for_byte()?;
+        for _ in 0..children {
+            let child = sys::fork(|| 0).context("make a child")?;
+            waitpid(Some(child), WaitOptions::empty()).context("wait for a child")?;
+        }
+        say(&format!("brood children={children} ns=0\n"))
+    };
+    thread::spawn(make).join().expect("it does not panic")
 }
