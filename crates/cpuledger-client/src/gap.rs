@@ -11,7 +11,12 @@ pub fn tell_gap(source: SourceKind, times: [u64; 2], into: &mut Interval) {
     tell_gap_of(source, times, online_cpus(), into);
 }
 
-/// The same of a machine with this number of CPUs.
+/// Whether an interval is one without books, and not one that has some of both.
+pub fn is_gap(interval: &Interval) -> bool {
+    interval.unattributed_by.not_attached_ns == interval.capacity_ns
+}
+
+/// The same as [`tell_gap`], of a machine with this number of CPUs.
 pub fn tell_gap_of(source: SourceKind, [start_ns, end_ns]: [u64; 2], online_cpus: u32, into: &mut Interval) {
     let capacity_ns = end_ns.saturating_sub(start_ns).saturating_mul(online_cpus.into());
     into.renew(make!(Interval {

@@ -14,6 +14,7 @@ use cpuledger_proc::task::stat::parse_stat;
 use crate::clock::boottime;
 use crate::descent::{Descent, Member, Tree};
 use crate::error::Error;
+use crate::gap::is_gap;
 use crate::service::{ServiceLedger, socket_path};
 use crate::stop::{Stop, Waker};
 
@@ -133,7 +134,7 @@ impl Measurement {
         self.descent.add(interval, &|_, _| {});
         self.end_ns = interval.end_ns;
         self.unattributed_ns += interval.unattributed_ns.unwrap_or(0);
-        if interval.unattributed_by.not_attached_ns == interval.capacity_ns {
+        if is_gap(interval) {
             self.without_books_ns += interval.length_ns();
         }
     }

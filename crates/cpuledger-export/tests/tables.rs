@@ -136,16 +136,17 @@ fn a_segment_has_a_file_for_each_day_and_is_not_written_twice() {
     }
 }
 
+/// These seconds of a recording, from its first one on.
+fn span(since: u64, until: u64) -> Options {
+    let at = |second: u64| When::Realtime(BEGIN_NS + second * SECOND_NS);
+    Options { span: Span { since: at(since), until: at(until) }, ..Options::all(Format::Csv) }
+}
+
 #[test]
 fn a_part_of_a_segment_gives_way_to_all_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
     machine::record(&recording, 60);
-    let at = |second: u64| BEGIN_NS + second * SECOND_NS;
-    let span = |since: u64, until: u64| Options {
-        span: Span { since: When::Realtime(at(since)), until: When::Realtime(at(until)) },
-        ..Options::all(Format::Csv)
-    };
     let sequences = || -> Vec<u64> {
         let mut all: Vec<u64> = rows(&to, "intervals", Format::Csv)
             .iter()
@@ -171,7 +172,6 @@ fn parts_of_a_segment_stay_and_no_row_is_there_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
     machine::record(&recording, 60);
-    let at = |second: u64| When::Realtime(BEGIN_NS + second * SECOND_NS);
     let mut expected: BTreeSet<u64> = BTreeSet::new();
     // Midnight is in the second one. They are apart, meet, cross one, cross two, are within, and have all of others.
     for (since, until, more, parts) in [
@@ -186,9 +186,7 @@ fn parts_of_a_segment_stay_and_no_row_is_there_twice() {
         (7, 8, 5, 3),
         (0, 60, 60, 1),
     ] {
-        let options =
-            Options { span: Span { since: at(since), until: at(until) }, ..Options::all(Format::Csv) };
-        assert_eq!(run(&recording, &to, &options).intervals, more, "{since} to {until}");
+        assert_eq!(run(&recording, &to, &span(since, until)).intervals, more, "{since} to {until}");
         expected.extend(since..until);
         let intervals = intervals_of(&to, Format::Csv);
         assert!(intervals.values().all(|rows| *rows > 0), "{intervals:?}");
@@ -207,11 +205,6 @@ fn a_part_that_some_tables_have_is_completed_by_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
     machine::record(&recording, 20);
-    let at = |second: u64| When::Realtime(BEGIN_NS + second * SECOND_NS);
-    let span = |since, until| Options {
-        span: Span { since: at(since), until: at(until) },
-        ..Options::all(Format::Csv)
-    };
     run(&recording, &to, &span(0, 10));
     fs::remove_dir_all(to.join("usage")).expect("it is there");
     run(&recording, &to, &span(5, 15));

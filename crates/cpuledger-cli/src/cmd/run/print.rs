@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cpuledger_client::descent::{Sums, Tree};
+use cpuledger_client::gap::is_gap;
 use cpuledger_model::interval::Interval;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
@@ -34,7 +35,7 @@ impl Missing {
     /// Adds an interval, of a command that has begun then, CLOCK_MONOTONIC.
     pub fn add(&mut self, interval: &Interval, begin_ns: u64) {
         self.unattributed_ns += interval.unattributed_ns.unwrap_or(0);
-        if interval.unattributed_by.not_attached_ns == interval.capacity_ns {
+        if is_gap(interval) {
             self.in_gaps_ns += interval.capacity_ns;
             self.without_books_ns += interval.end_ns.saturating_sub(interval.start_ns.max(begin_ns));
         }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use cpuledger_model::boottime::Boottime;
+use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::task::Comm;
 use cpuledger_proc::task::stat::parse_stat;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
@@ -11,7 +11,6 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::source::procfs::file::{Attempt, Buffers, Name, PROC, open_root};
-use crate::source::procfs::started;
 
 use super::reaped::Said;
 
@@ -126,6 +125,10 @@ impl Census {
         }
         Ok(&self.tids)
     }
+}
+
+fn started(ticks: u64) -> Boottime {
+    Boottime::from_ns(ticks.saturating_mul(TICK_NS))
 }
 
 fn failed(errno: Errno) -> Error {

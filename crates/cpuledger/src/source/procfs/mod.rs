@@ -50,11 +50,6 @@ use needs::Needs;
 use reader::Reader;
 pub(crate) use reader::cpu_clock_ns;
 
-/// The start of a task, of the ticks that its files tell.
-pub(crate) fn started(ticks: u64) -> Boottime {
-    Boottime::from_ns(ticks.saturating_mul(TICK_NS))
-}
-
 /// Whether what a source told is the start of a task that began then: files of /proc tell it in ticks.
 pub(crate) fn is_start(told: Boottime, start: Boottime) -> bool {
     let is_tick = told.ns().is_multiple_of(TICK_NS);

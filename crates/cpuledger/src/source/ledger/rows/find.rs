@@ -1,10 +1,11 @@
 //! Rows by identity, in lists that are sorted as intervals have them.
 
+use cpuledger_model::boottime::TICK_NS;
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 use cpuledger_proc::task::stat::parse_stat;
 
 use crate::source::ledger::along::place_along;
-use crate::source::procfs::{is_start, started};
+use crate::source::procfs::is_start;
 
 /// As [`Task::place_key`], of a task that is known by its identity.
 fn place_key_of(task: TaskId, process: TaskId) -> (Pid, bool, Tid) {
@@ -63,7 +64,7 @@ pub(super) fn is_there(process: TaskId, leaders: &[Task]) -> bool {
         Some(row) => is_start(row.start_time_ns, process.start_time_ns),
         // Some hosts keep their own processes from programs. Another task may have the number by now.
         None => std::fs::read(format!("/proc/{}/stat", process.tid)).is_ok_and(|line| {
-            parse_stat(&line).is_some_and(|stat| is_start(started(stat.start_ticks), process.start_time_ns))
+            parse_stat(&line).is_some_and(|stat| stat.start_ticks == process.start_time_ns.ticks(TICK_NS))
         }),
     }
 }
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn a_process_that_the_walk_does_not_show_is_there_if_it_began_then() {
         let stat = std::fs::read("/proc/self/stat").expect("/proc is mounted");
-        let start = started(parse_stat(&stat).expect("a stat").start_ticks);
+        let start = Boottime::from_ns(parse_stat(&stat).expect("a stat").start_ticks * TICK_NS);
         let tid = Tid(std::process::id().cast_signed());
         let process = |later_ns| TaskId { tid, start_time_ns: Boottime::from_ns(start.ns() + later_ns) };
         let are_there = [0, 7, 1_000_000_000].map(|later_ns| is_there(process(later_ns), &[]));
