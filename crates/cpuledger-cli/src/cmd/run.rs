@@ -58,7 +58,7 @@ Examples:
   sudo cpuledger run --repeat 10 ./bench.sh            median and spread of ten runs
   cpuledger run --format json --output build.json -- ./build.sh      through the service, without privilege
 
-Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed; 1 if it succeeded, and its account ends before it. \
+Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed; 1 if it succeeded but its account ended early. \
 If cpuledger cannot run the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
 
 /// Runs at most: each waits from the beginning on.
