@@ -1,6 +1,7 @@
 //! Segments from any bytes, as they are and with checksums that are right.
 
 use cpuledger_recording::{Recording, Step, When};
+use cpuledger_report::{Accumulator, Dimension};
 
 /// The bytes as a segment. What only checksums keep out is tried, too.
 ///
@@ -21,9 +22,11 @@ fn read(bytes: Vec<u8>) {
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let (mut next, mut met, mut last) = (recording.first(), 0, None);
+    let mut places = Vec::new();
     while let Some(place) = next {
         assert!(last.is_none_or(|last| place > last), "steps go forward");
         last = Some(place);
+        places.push(place);
         next = match recording.step(place).expect("bytes can be read") {
             Step::Record(record, next) => {
                 met += 1;
@@ -39,6 +42,13 @@ fn read(bytes: Vec<u8>) {
         };
     }
     assert_eq!(met, recording.len(), "each record is read or lost");
+    if let Some((records, sums)) = recording.sums(&places) {
+        assert_eq!(records, places.len());
+        let mut accumulator = Accumulator::new(&Dimension::OF_SERIES);
+        if accumulator.add_sums(&sums) {
+            assert!(accumulator.report(Dimension::Command, 3).rows.len() <= 3);
+        }
+    }
     recording.losses().expect("bytes can be read");
     recording.gaps().expect("bytes can be read");
     recording.refresh().expect("bytes can be read");
@@ -65,6 +75,11 @@ pub fn repair(bytes: &mut [u8]) {
     let Some(at) = bytes.len().checked_sub(80).filter(|at| bytes[*at..].starts_with(b"cEnd")) else { return };
     let number = |from: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + from + byte]));
     let (begin, length) = (number(16), number(24));
+    let sums =
+        bytes[..at].windows(4).rposition(|four| four == b"cSum").filter(|sums| (sums + 8) as u64 <= begin);
+    if let Some(sums) = sums.filter(|_| begin <= at as u64) {
+        put_checksum(bytes, sums + 4, sums + 8..begin as usize);
+    }
     if let Some(end) = begin.checked_add(length).filter(|end| *end <= at as u64) {
         put_checksum(bytes, at + 8, begin as usize..end as usize);
     }

@@ -379,6 +379,10 @@ fn losses_and_gaps_are_told_everywhere() {
     // In the last record of the first group of 16.
     let last = records(&bytes)[15];
     bytes[last + 70] ^= 0x10;
+    fs::write(segment.path(), &bytes).expect("it is ours");
+    // The sums of the segment have it still.
+    assert_eq!(ns(&json(&path, &[])["intervals"]), 29);
+    damage_sums(&mut bytes);
     fs::write(segment.path(), bytes).expect("it is ours");
     let report_json = partial_json(&path);
     assert_eq!(ns(&report_json["intervals"]), 28);
@@ -419,6 +423,12 @@ fn records(bytes: &[u8]) -> Vec<usize> {
     (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"cRec").collect()
 }
 
+/// Has the intervals read: what they add up to is damaged.
+fn damage_sums(bytes: &mut [u8]) {
+    let at = bytes.windows(4).rposition(|four| four == b"cSum").expect("a segment that was closed has them");
+    bytes[at + 4] ^= 1;
+}
+
 /// A thread reads each half of them: what is damaged on both sides of the border is one loss.
 #[test]
 fn a_loss_that_crosses_the_parts_of_two_threads_is_told_once() {
@@ -428,7 +438,8 @@ fn a_loss_that_crosses_the_parts_of_two_threads_is_told_once() {
     let living: [Used<'_>; 1] = [(1, b"a", 0, 1000, 0)];
     record(&path, (0..RECORDS).map(|second| frame(second, &living, &[], 1)));
     let segment = fs::read_dir(path.join("all")).expect("a tier").next().expect("one").expect("an entry");
-    let whole = fs::read(segment.path()).expect("bytes");
+    let mut whole = fs::read(segment.path()).expect("bytes");
+    damage_sums(&mut whole);
     let starts = records(&whole);
     assert_eq!(starts.len() as u64, RECORDS);
     // With two CPUs the second part begins at record 600, in the middle of the group of 592; with one there is but one part.
@@ -511,7 +522,7 @@ fn history(path: &Path) {
 }
 
 #[test]
-fn a_report_is_the_same_on_any_number_of_cpus() {
+fn a_report_is_the_same_on_any_number_of_cpus_and_with_sums_of_segments_or_without() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("books");
     history(&path);
@@ -521,6 +532,7 @@ fn a_report_is_the_same_on_any_number_of_cpus() {
     let first = (0..CpuSet::count()).find(|cpu| all.is_set(*cpu).expect("a CPU")).expect("one");
     let mut one = CpuSet::new();
     one.set(first).expect("a CPU");
+    let mut reports = Vec::new();
     for by in ["command", "user", "cgroup", "unit", "process", "ancestor"] {
         for span in [&[][..], &["--since", "2026-03-01T00:01:30Z", "--until", "2026-03-01T00:20:31Z"]] {
             let arguments = [&["--by", by, "--format", "json", "--top", "1000"], span].concat();
@@ -531,7 +543,17 @@ fn a_report_is_the_same_on_any_number_of_cpus() {
             let alone = report_on(&one);
             assert_eq!(alone, report_on(&all), "--by {by} {span:?}");
             assert!(alone.contains("\"intervals\":1"), "{alone}");
+            reports.push((arguments, alone));
         }
+    }
+    for segment in fs::read_dir(path.join("all")).expect("a tier") {
+        let segment = segment.expect("an entry").path();
+        let mut bytes = fs::read(&segment).expect("bytes");
+        damage_sums(&mut bytes);
+        fs::write(segment, bytes).expect("it is ours");
+    }
+    for (arguments, with_sums) in reports {
+        assert_eq!(text(&report(&path, &arguments)), with_sums, "{arguments:?}");
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 /// Requests of one kind that have ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Requests {
     /// How many.
@@ -24,7 +26,7 @@ impl Requests {
 }
 
 /// Requests by kind, as /proc/diskstats has them. It counts flushes too, which are of no task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiskUse {
     /// Reads.
@@ -54,7 +56,7 @@ pub const BUCKETS: usize = 32;
 pub const MOST_DISKS: usize = 256;
 
 /// How many requests took how long.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiskTimes {
     /// Reads.
@@ -73,7 +75,7 @@ impl DiskTimes {
 }
 
 /// A disk in an interval, or all other disks together.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Disk {
     /// Its numbers, as /proc/diskstats begins with; `None`: all others, of which there are more than [`MOST_DISKS`].
@@ -120,7 +122,7 @@ impl Disk {
 }
 
 /// All disks of an interval or a span.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Disks {
     /// Each once, by its numbers and its name; all others come last.
@@ -197,7 +199,7 @@ impl Disks {
 }
 
 /// What has ended at all devices in an interval; absent while the account is not kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiskTotals {
     /// Reads.

@@ -295,9 +295,8 @@ fn of_recording(
     for place in &chosen {
         goes_on()?;
         let Some(entry) = recording.entry(*place) else { break };
-        let (start_realtime_ns, end_realtime_ns) = (entry.start_realtime_ns(), entry.end_realtime_ns);
         match recording.read_into(*place, &wanted, &mut frame)? {
-            true => accumulator.add(&frame, Instants { start_realtime_ns, end_realtime_ns }),
+            true => accumulator.add(&frame, entry.instants()),
             false => damaged += 1,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use cpuledger_report::Instants;
+
 use crate::compress::unpack;
 use crate::extent::Extent;
 use crate::layout::{INDEX_MAGIC, MOST_RECORDS};
@@ -28,6 +30,11 @@ impl Entry {
     /// Begin of the interval, CLOCK_REALTIME, if that clock was not set in it.
     pub fn start_realtime_ns(&self) -> u64 {
         self.end_realtime_ns.saturating_sub(self.length_ns())
+    }
+
+    /// Both, CLOCK_REALTIME.
+    pub fn instants(&self) -> Instants {
+        Instants { start_realtime_ns: self.start_realtime_ns(), end_realtime_ns: self.end_realtime_ns }
     }
 
     /// Length of the interval by CLOCK_MONOTONIC.

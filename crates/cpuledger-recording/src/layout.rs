@@ -14,6 +14,7 @@ const OLDEST_READER: u16 = 2;
 /// The first bytes of a segment, of a record, and of what a clean close adds.
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"cpuledsg";
 pub(crate) const RECORD_MAGIC: [u8; 4] = *b"cRec";
+pub(crate) const SUMS_MAGIC: [u8; 4] = *b"cSum";
 pub(crate) const INDEX_MAGIC: [u8; 4] = *b"cIdx";
 const TRAILER_MAGIC: [u8; 4] = *b"cEnd";
 

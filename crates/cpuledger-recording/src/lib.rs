@@ -30,6 +30,8 @@
 //!   half the bytes of frames with a dictionary. A jump reads 16 records at most, and a damaged one costs those behind it in its group.
 //! - **One write(2) a record.** A writer that is killed leaves whole records and perhaps a torn one at the
 //!   end, which readers report. The index comes at the close, and the new name after it.
+//! - **Sums** (`sums.rs`, and `accumulator/sums.rs` of the crate for reports). A writer adds up what it writes, and puts the sums between the last record and the index. A
+//!   report of a whole segment reads nothing else of it. Sums of another version are skipped, as are damaged ones: the records have it all.
 //! - **No repair.** A writer does not touch what another one has left. It gives the file the ending `.cut`, and starts a new segment.
 //! - **A thread writes** (`record/recorder.rs` of the binary). `record`, `top --record` and the service make a frame of each interval and hand it over;
 //!   they never wait for the disk. 16 frames may wait, and of what is beyond them the numbers are left out. Where the directory cannot be opened or written,
@@ -66,6 +68,7 @@ mod scan;
 mod segment;
 mod source;
 mod span;
+mod sums;
 mod writer;
 
 pub use error::{Error, Kind};

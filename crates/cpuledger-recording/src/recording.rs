@@ -384,6 +384,19 @@ impl Recording {
         }
     }
 
+    /// If these places begin with all records of a segment: how many they are, and what their intervals add up to, if it has that. The bytes are for
+    /// [`Accumulator::add_sums`](cpuledger_report::Accumulator::add_sums).
+    pub fn sums(&mut self, places: &[Place]) -> Option<(usize, Vec<u8>)> {
+        let first = *places.first().filter(|first| first.record == 0)?;
+        let part = self.part(first)?;
+        let records = part.entries().len();
+        let last = places.get(records.checked_sub(1)?)?;
+        if *last != (Place { record: records - 1, ..first }) {
+            return None;
+        }
+        Some((records, part.segment.sums()?))
+    }
+
     /// The record at this place, or the loss that begins there.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 use std::io;
 
 use crate::index::Entry;
-use crate::layout::{HEADER_BYTES, INDEX_MAGIC, MOST_RECORDS, RECORD_BYTES, RECORD_MAGIC, RecordHeader};
+use crate::layout::{
+    HEADER_BYTES, INDEX_MAGIC, MOST_RECORDS, RECORD_BYTES, RECORD_MAGIC, RecordHeader, SUMS_MAGIC,
+};
 use crate::source::ReadAt;
 
 /// How much is read at once.
@@ -21,7 +23,7 @@ pub(crate) struct Found {
     pub(crate) damaged: Vec<(u64, u64)>,
     /// Where the last whole record ends.
     pub(crate) end: u64,
-    /// Whether the index begins there, so that nothing is missing at the end.
+    /// Whether what a clean close adds begins there, so that nothing is missing at the end.
     pub(crate) is_complete: bool,
 }
 
@@ -50,7 +52,7 @@ impl Found {
                     self.damaged.push((at, behind - at));
                     at = behind;
                 }
-                Looked::Index => {
+                Looked::End => {
                     self.is_complete = self.end == at;
                     return Ok(());
                 }
@@ -68,7 +70,8 @@ impl Found {
 enum Looked {
     Whole(Entry, u64),
     Damaged(u64),
-    Index,
+    /// What a clean close adds.
+    End,
     None,
 }
 
@@ -78,8 +81,8 @@ fn read_record(source: &dyn ReadAt, at: u64, end: u64, piece: &mut [u8]) -> io::
         return Ok(Looked::None);
     }
     source.read_at(at, &mut bytes)?;
-    if bytes.starts_with(&INDEX_MAGIC) {
-        return Ok(Looked::Index);
+    if bytes.starts_with(&INDEX_MAGIC) || bytes.starts_with(&SUMS_MAGIC) {
+        return Ok(Looked::End);
     }
     let Some(header) = RecordHeader::read(&bytes) else { return Ok(Looked::None) };
     let from = at + RECORD_BYTES as u64;

@@ -17,6 +17,7 @@ use crate::layout::{
 };
 use crate::scan::{Found, entry_of};
 use crate::source::ReadAt;
+use crate::sums;
 
 /// Memory that a segment keeps for its next record, of two kinds each.
 const MOST_KEPT_BYTES: usize = 1 << 20;
@@ -210,6 +211,21 @@ impl Segment {
         found.scan(&*self.source, end)?;
         found.is_complete |= self.trailer.is_some_and(|trailer| trailer.index_offset == found.end);
         Ok(found)
+    }
+
+    /// What all of its records add up to, as bytes, if it has that.
+    pub(crate) fn sums(&mut self) -> Option<Vec<u8>> {
+        let Trailer { records, index_offset: end, .. } = self.trailer?;
+        let entries = self.entries().ok()?;
+        // They are of all that was written.
+        let last = *entries.last().filter(|_| entries.len() == records as usize)?;
+        let mut header = [0; RECORD_BYTES];
+        self.source.read_at(last.offset, &mut header).ok()?;
+        let begin = last.offset + (RECORD_BYTES as u64) + u64::from(RecordHeader::read(&header)?.length);
+        let length = end.checked_sub(begin).filter(|length| *length <= sums::MOST_BYTES)?;
+        let mut bytes = vec![0; length as usize];
+        self.source.read_at(begin, &mut bytes).ok()?;
+        sums::read(&bytes)
     }
 
     /// What is wanted of the record at this place of [`Segment::entries`], into the memory of a frame.

@@ -1,6 +1,7 @@
 //! Frames in, a report out.
 
 mod forget;
+mod sums;
 
 use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use cpuledger_model::framing::{self, CgroupIds};
@@ -19,6 +20,8 @@ use crate::names::{Comm, Names};
 use crate::report::{self, Report};
 use crate::table::Table;
 use crate::within::{Condition, Within};
+
+pub use sums::Sums;
 
 /// What each report is made of.
 const COLUMNS: [Column; 27] = [

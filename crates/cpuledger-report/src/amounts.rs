@@ -1,6 +1,7 @@
 //! What one row of a report adds up.
 
 use cpuledger_model::frame::Column;
+use serde::{Deserialize, Serialize};
 
 /// What accounts have booked, by [`Column::BOOKED_OF_DEAD`]; absent where no interval told it.
 pub type Booked = [Option<u64>; Column::BOOKED_OF_DEAD.len()];
@@ -93,7 +94,7 @@ impl Tally {
 }
 
 /// What was used. What no interval told is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Amounts {
     /// CPU time of the tasks of this name, the dead included. Each nanosecond is in one row.
@@ -130,7 +131,7 @@ pub struct Amounts {
 }
 
 /// Counters of the living, and how large they were. What no interval told is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counted {
     /// What each of its counters grew by.
@@ -166,7 +167,7 @@ impl Counted {
 }
 
 /// Where time went while the living were on no CPU, in nanoseconds. What no interval told is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Off {
     /// The time they were alive, over all their threads.

@@ -1,6 +1,7 @@
 //! Where the time of all CPUs went.
 
 use cpuledger_model::frame::{Column, Frame};
+use serde::{Deserialize, Serialize};
 
 use crate::disks::DiskSums;
 
@@ -13,7 +14,7 @@ pub(crate) const REASONS: [(Column, &str); 4] = [
 ];
 
 /// The capacity of a span and its parts: it is the sum of `attributed_ns`, `idle_ns`, `unattributed_ns` and `untold_ns`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// Number of intervals.
     pub intervals: u64,

@@ -3,12 +3,13 @@
 use cpuledger_model::disk::{DiskTotals, Disks};
 use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing;
+use serde::{Deserialize, Serialize};
 
 /// Disks of a span that are told apart; all others are one.
 const MOST_DISKS: usize = 4096;
 
 /// What all disks did in those intervals of a span that have an account of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskSums {
     /// How many intervals have it.
     pub intervals: u64,
@@ -41,7 +42,7 @@ impl DiskSums {
 }
 
 /// What each disk did in a span. With the sums of the intervals that do not say which disk, these add up to [`DiskSums`] of the span.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceSums {
     /// How many intervals say what each disk did.

@@ -1,7 +1,9 @@
 //! When an interval was.
 
+use serde::{Deserialize, Serialize};
+
 /// When an interval was, CLOCK_REALTIME.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instants {
     /// Its begin.
     pub start_realtime_ns: u64,

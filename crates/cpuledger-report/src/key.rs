@@ -1,12 +1,14 @@
 //! What rows are put together by, as long as they are added up.
 
+use serde::{Deserialize, Serialize};
+
 use crate::amounts::Amounts;
 use crate::deaths::Id;
 use crate::dimension::{Dimension, Name};
 use crate::names::{Comm, Names, Renumbered};
 
 /// What a row is put with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Key {
     Unknown,
     /// It has none.

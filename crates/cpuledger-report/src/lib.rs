@@ -39,6 +39,7 @@
 //! - **No state from frame to frame**, except for ancestry. So spans that meet add up, and each thread reads a part of the records. By ancestor and
 //!   by process, one thread adds up and another reads ahead. A report does not depend on the number of CPUs.
 //! - **Ancestry** (`lineage.rs`). A process that dies becomes a branch of its heir, by name. So what is remembered is what lives, and names.
+//! - **Sums** (`accumulator/sums.rs`). What some intervals add up to becomes bytes, which are added as if they were these intervals. Recordings keep them.
 //! - **Only what is needed** is decoded (`Frame::decode_wanted_from`), into the memory of the frame before. What a group has said is kept.
 //! - **Limits**: 65,536 names of each kind. Beyond that those with the least time are put together, and their texts are forgotten
 //!   (`accumulator/forget.rs`).
@@ -61,7 +62,7 @@ mod report;
 mod table;
 mod within;
 
-pub use accumulator::Accumulator;
+pub use accumulator::{Accumulator, Sums};
 pub use amounts::{Amounts, Counted, Off};
 pub use balance::Balance;
 pub use dimension::{Dimension, Name};

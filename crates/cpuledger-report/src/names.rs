@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// The number of a name; the greatest: it is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Comm(u32);
 
 impl Comm {
@@ -104,7 +105,17 @@ impl Names {
 
     /// The numbers here of the names that another has: in the order of these.
     pub(crate) fn take(&mut self, other: &Names) -> Renumbered {
-        Renumbered(other.texts.iter().map(|text| self.intern(text)).collect())
+        self.intern_all(other.texts())
+    }
+
+    /// The numbers of names, in their order.
+    pub(crate) fn intern_all(&mut self, texts: impl IntoIterator<Item: AsRef<[u8]>>) -> Renumbered {
+        Renumbered(texts.into_iter().map(|text| self.intern(text.as_ref())).collect())
+    }
+
+    /// All names, by their numbers.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().map(|text| &**text)
     }
 }
 

@@ -9,7 +9,7 @@ use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Exited, Interval, Row, Usage};
 use cpuledger_model::last_booked::LastBooked;
 use cpuledger_model::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid, make};
-use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report};
+use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report, Sums};
 use proptest::prelude::*;
 
 #[path = "../../cpuledger-model/tests/machine/mod.rs"]
@@ -54,12 +54,13 @@ fn accumulated(frames: &[Frame]) -> Accumulator {
 }
 
 fn added(mut accumulator: Accumulator, frames: &[Frame]) -> Accumulator {
-    for frame in frames {
-        let at = |column| frame.figure(column).expect("it is told");
-        let when = Instants { start_realtime_ns: at(Column::START_NS), end_realtime_ns: at(Column::END_NS) };
-        accumulator.add(frame, when);
-    }
+    frames.iter().for_each(|frame| accumulator.add(frame, when(frame)));
     accumulator
+}
+
+fn when(frame: &Frame) -> Instants {
+    let at = |column| frame.figure(column).expect("it is told");
+    Instants { start_realtime_ns: at(Column::START_NS), end_realtime_ns: at(Column::END_NS) }
 }
 
 fn by_name(report: &Report) -> BTreeMap<Name, Amounts> {
@@ -102,6 +103,25 @@ fn naive(frames: &[Frame]) -> BTreeMap<Name, u64> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums_say_what_their_intervals_say(events in events(), lag in 0u64..50, half in 0usize..100) {
+        let frames = frames(events, lag);
+        let (earlier, later) = frames.split_at(half * (frames.len() + 1) / 100);
+        let mut sums = Sums::default();
+        earlier.iter().for_each(|frame| sums.add(frame, when(frame)));
+        let bytes = sums.bytes().expect("there are few names");
+        for by in Dimension::OF_SERIES {
+            let plain = Accumulator::new(&[by]);
+            let all = plain.clone().with_states().with_counters().with_devices();
+            for empty in [plain, all] {
+                let mut of_sums = empty.clone();
+                prop_assert!(of_sums.add_sums(&bytes));
+                let of_sums = added(of_sums, later).report(by, usize::MAX);
+                prop_assert_eq!(of_sums, added(empty, &frames).report(by, usize::MAX));
+            }
+        }
+    }
 
     #[test]
     fn rows_add_up(

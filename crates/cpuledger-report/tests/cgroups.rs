@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cpuledger_model::frame::{Column, Frame, Section};
-use cpuledger_report::{Accumulator, Dimension, Instants, Name};
+use cpuledger_report::{Accumulator, Dimension, Instants, Name, Sums};
 
 /// A process: its numbers in the unified hierarchy and of the cpu controller, and its unit as it was recorded.
 type Process = (Option<u64>, Option<u64>, Option<&'static str>);
@@ -37,8 +37,14 @@ fn frame(processes: &[Process], paths: &[(Option<u64>, Option<u64>, &str)]) -> F
 }
 
 fn sums(frame: &Frame, by: Dimension) -> BTreeMap<String, u64> {
+    let when = Instants { start_realtime_ns: 0, end_realtime_ns: 1000 };
     let mut accumulator = Accumulator::new(&[by]);
-    accumulator.add(frame, Instants { start_realtime_ns: 0, end_realtime_ns: 1000 });
+    accumulator.add(frame, when);
+    let mut sums = Sums::default();
+    sums.add(frame, when);
+    let mut of_sums = Accumulator::new(&[by]);
+    assert!(of_sums.add_sums(&sums.bytes().expect("few names")));
+    assert_eq!(of_sums.report(by, 10), accumulator.report(by, 10));
     let name = |name: &Name| match name {
         Name::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Name::Cgroup(id) => format!("#{id}"),

@@ -5,12 +5,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use cpuledger_model::frame::Frame;
+use cpuledger_report::Sums;
 
 use crate::compress::Packer;
 use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
-use crate::layout::{HEADER_BYTES, Header, RecordHeader, TRAILER_BYTES, Trailer};
+use crate::layout::{HEADER_BYTES, Header, RecordHeader, Trailer};
 use crate::segment::Summary;
+use crate::sums;
 
 use super::times::Times;
 
@@ -20,6 +22,7 @@ pub(super) struct OpenSegment {
     pub(super) boot_id: Vec<u8>,
     packer: Packer,
     entries: Vec<Entry>,
+    sums: Sums,
     /// Its length: what is behind that is not whole.
     pub(super) bytes: u64,
 }
@@ -46,6 +49,7 @@ impl OpenSegment {
             boot_id: header.boot_id.clone(),
             packer,
             entries: Vec::new(),
+            sums: Sums::default(),
             bytes: HEADER_BYTES as u64,
         })
     }
@@ -97,24 +101,27 @@ impl OpenSegment {
             self.file.set_len(self.bytes)?;
             return Err(error);
         }
-        self.entries.push(crate::scan::entry_of(&header, self.bytes));
+        let entry = crate::scan::entry_of(&header, self.bytes);
+        self.sums.add(frame, entry.instants());
+        self.entries.push(entry);
         self.packer.written(self.bytes);
         self.bytes += record.len() as u64;
         Ok(())
     }
 
-    /// Adds index and trailer, and gives it the name of what is closed. A segment without records is deleted. Returns its length.
+    /// Adds sums, index and trailer, and gives it the name of what is closed. A segment without records is deleted. Returns its length.
     pub(super) fn close(mut self, folder: &Folder) -> io::Result<u64> {
         let open = self.name(State::Open);
         let Some(summary) = Summary::of(&self.entries) else {
             folder.remove(&open)?;
             return Ok(0);
         };
+        let sums = sums::write(&self.sums);
         let index = index::write(&self.entries)?;
         let trailer = Trailer {
             index_checksum: crc32c::crc32c(&index),
             records: self.entries.len() as u32,
-            index_offset: self.bytes,
+            index_offset: self.bytes + sums.len() as u64,
             index_bytes: index.len() as u64,
             first_sequence: summary.first_sequence,
             last_sequence: summary.last_sequence,
@@ -123,7 +130,7 @@ impl OpenSegment {
             start_realtime_ns: summary.extent.start_realtime_ns,
             end_realtime_ns: summary.extent.end_realtime_ns,
         };
-        let end = [&index[..], &trailer.write()[..]].concat();
+        let end = [&sums[..], &index, &trailer.write()].concat();
         let written = self.file.write_all_at(&end, self.bytes).and_then(|()| self.file.sync_all());
         if let Err(error) = written {
             // Its records are whole: it stays as what was cut off.
@@ -133,7 +140,7 @@ impl OpenSegment {
         }
         folder.rename(&open, &self.name(State::Closed))?;
         folder.sync()?;
-        self.bytes += (index.len() + TRAILER_BYTES) as u64;
+        self.bytes += end.len() as u64;
         Ok(self.bytes)
     }
 }

@@ -143,6 +143,7 @@ pub const LAYERS: &[Layers] = &[
             "source",
             "compress",
             "index",
+            "sums",
             "folder",
             "files",
             "scan",

@@ -1,4 +1,4 @@
-//! The intervals of a span, added up by as many threads as there are CPUs. Where the sum depends on the order of the intervals, one thread
+//! The intervals of a span, added up by as many threads as there are CPUs; those of a whole segment by its sums, if these say what is asked. Where the sum depends on the order of the intervals, one thread
 //! adds them up and another reads ahead: so a report is the same on any number of CPUs.
 
 use std::path::Path;
@@ -187,7 +187,13 @@ fn add_up(
     mut accumulator: Accumulator,
 ) -> anyhow::Result<Part> {
     let wanted = accumulator.wanted();
-    let lost = read_all(recording, places, work, &wanted, |frame, when| accumulator.add(frame, when))?;
+    let lost = read_all(recording, places, work, &wanted, |taken| match taken {
+        Taken::Interval(frame, when) => {
+            accumulator.add(frame, when);
+            true
+        }
+        Taken::Sums(bytes) => accumulator.add_sums(bytes),
+    })?;
     Ok(Part { accumulator, lost })
 }
 
@@ -205,12 +211,14 @@ fn add_up_behind(
         let reader = scope.spawn(move || {
             let mut batch = Batch::default();
             // Nothing is received any more if the other thread has failed, which is told there.
-            let lost = read_all(recording, places, work, &wanted, |frame, when| {
+            let lost = read_all(recording, places, work, &wanted, |taken| {
+                let Taken::Interval(frame, when) = taken else { return false };
                 batch.take(frame, when);
                 if batch.filled == BATCH {
                     let next = empty.try_recv().unwrap_or_default();
                     let _ = full.send(std::mem::replace(&mut batch, next));
                 }
+                true
             });
             let _ = full.send(batch);
             lost
@@ -247,32 +255,59 @@ impl Batch {
     }
 }
 
-/// Reads the records at these places, and hands over each interval.
+/// What is handed over: an interval, or the sums of all intervals of a segment.
+enum Taken<'a> {
+    Interval(&'a mut Frame, Instants),
+    Sums(&'a [u8]),
+}
+
+/// Reads the first of these places, or all of them that are of its segment if the sums of that are taken. Returns how many were handed over: none, if the
+/// record is damaged.
+fn read_next(
+    recording: &mut Recording,
+    places: &[Place],
+    wanted: &Wanted,
+    frame: &mut Frame,
+    take: &mut impl FnMut(Taken<'_>) -> bool,
+) -> anyhow::Result<usize> {
+    if let Some((records, sums)) = recording.sums(places)
+        && take(Taken::Sums(&sums))
+    {
+        return Ok(records);
+    }
+    let Some((place, entry)) = places.first().and_then(|place| Some((*place, recording.entry(*place)?)))
+    else {
+        return Ok(0);
+    };
+    let is_whole = recording.read_into(place, wanted, frame)?;
+    Ok(usize::from(is_whole && take(Taken::Interval(frame, entry.instants()))))
+}
+
+/// Reads the records at these places, and hands over each interval, or the sums of a segment. `take` returns whether it has used them: it uses each interval.
 fn read_all(
     recording: &mut Recording,
     places: &[Place],
     Work { count, interrupt }: Work<'_>,
     wanted: &Wanted,
-    mut take: impl FnMut(&mut Frame, Instants),
+    mut take: impl FnMut(Taken<'_>) -> bool,
 ) -> anyhow::Result<Lost> {
     let mut lost = Lost::default();
     let mut frame = Frame::new();
     // The first and the last of those that cannot be read, and how many they are.
     let mut damaged: Option<(Place, Place, u64)> = None;
-    for (number, &place) in places.iter().enumerate() {
-        if interrupt.has_come() {
-            break;
-        }
-        count.fetch_add(1, Ordering::Relaxed);
-        let Some(entry) = recording.entry(place) else { break };
-        if recording.read_into(place, wanted, &mut frame)? {
+    let mut left = places;
+    while let Some(&place) = left.first().filter(|_| !interrupt.has_come()) {
+        let is_first = left.len() == places.len();
+        let taken = read_next(recording, left, wanted, &mut frame, &mut take)?;
+        let behind = taken.max(1);
+        count.fetch_add(behind as u64, Ordering::Relaxed);
+        left = &left[behind..];
+        if taken > 0 {
             let losses = damaged.take().map(|(first, last, count)| recording.damaged(first, last, count));
             lost.losses.extend(losses);
-            let (start_realtime_ns, end_realtime_ns) = (entry.start_realtime_ns(), entry.end_realtime_ns);
-            take(&mut frame, Instants { start_realtime_ns, end_realtime_ns });
             continue;
         }
-        lost.begins_lost |= number == 0;
+        lost.begins_lost |= is_first;
         let (first, _, intervals) = damaged.unwrap_or((place, place, 0));
         damaged = Some((first, place, intervals + 1));
     }
