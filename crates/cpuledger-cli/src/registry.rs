@@ -184,8 +184,7 @@ fn an_entry_outside_the_registry_is_missed_everywhere() {
             needs: FieldSet::EMPTY,
             optional: FieldSet::EMPTY,
             lookups: Lookups::NONE,
-            write: |_, _| {},
-            key: |_| sort::Key::Absent,
+            shown: (|_, _| {}, |_| sort::Key::Absent),
             help: "Planted.",
         }),
         in_table: Some(InTable {
