@@ -31,7 +31,7 @@ use cpuledger_names::row::Surroundings;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::group::{self, Ancestry, Known, Sum};
-use cpuledger_view::interval::{Page, Writer};
+use cpuledger_view::interval::{self, Page};
 use cpuledger_view::key::Beside;
 use cpuledger_view::{csv, json};
 
@@ -224,7 +224,6 @@ struct Printer<'a> {
     selection: Selection,
     around: Surroundings,
     namer: Namer,
-    writer: Writer,
     ancestors: Ancestors,
     /// Of the interval.
     boot_id: Option<String>,
@@ -255,7 +254,6 @@ impl Printer<'_> {
             selection: Selection::default(),
             around: Surroundings::now(),
             namer,
-            writer: Writer::default(),
             ancestors: Ancestors::default(),
             own_boot_id: boot_id.clone(),
             boot_id,
@@ -433,7 +431,7 @@ impl Printer<'_> {
         if std::mem::replace(&mut self.has_header, true) {
             self.buffer.push(b'\n');
         }
-        self.writer.append_interval(&mut self.buffer, &shown, &page);
+        interval::append_interval(&mut self.buffer, &shown, &page);
         if self.selection.is_limited_to_idle(self.options) {
             self.buffer.extend_from_slice(
                 b"No selected process ran in this interval (--all lists those that live and did not run)\n",
