@@ -275,11 +275,11 @@ pub(super) const fn total(place: u8, name: &'static str, field: Field) -> TopFie
     TopField { place, name, by: By::Total(field) }
 }
 
-/// A list of columns of `ps`, each with what else shows it behind `=>`, as members of [`Column`].
+/// A list of columns of `ps`, each with the field that it shows and what else shows it behind `=>`, as members of [`Column`].
 macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
        [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])? $(as $text:ident $(($number:literal))?)?; $shown:expr; $help:literal
-       $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
+       $(=> $($figure:ident)? { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
         pub(super) static COLUMNS: &[Column] = &[$(Column {
             listed: Some(Listed {
                 names: &[$(($name, $header)),+],
@@ -295,7 +295,7 @@ macro_rules! columns {
                 shown: $shown,
                 help: $help,
             }),
-            $($($facet: $value,)+)?
+            $($(figure: Some(Figure::Field(Field::$figure)),)? $($facet: $value,)+)?
             ..Column::NOWHERE
         }),*];
     };
@@ -314,12 +314,12 @@ macro_rules! part {
     };
 }
 
-/// A column of `top` that is a field: `FIELD`, what [`in_table!`] takes, and what else shows it behind `=>`.
+/// A column of `top` that is a field, or drawn: `FIELD`, what [`in_table!`] takes, and what else shows it behind `=>`.
 macro_rules! field {
-    ($field:ident; $($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:literal)?
+    ($($field:ident)?; $($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:literal)?
      $(=> { $($facet:ident: $shown:expr),+ $(,)? })?) => {
         Column {
-            figure: Some(Figure::Field(Field::$field)),
+            $(figure: Some(Figure::Field(Field::$field)),)?
             $(in_table: in_table!($place $header $side $width rank $rank $cell $($sums)?; $help),)?
             $($($facet: $shown,)+)?
             ..Column::NOWHERE

@@ -10,51 +10,44 @@ use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCel
 
 columns! {
     "pid" "PID", "tgid" "TGID"; 5 Pid Push Process; [Pid] [];
-        number!(pid.0); "Id of the process." => {
-            figure: Some(Figure::Field(Field::Pid)),
+        number!(pid.0); "Id of the process." => Pid {
             in_table: in_table!(0 "PID" right 7 rank 0 Id; "Id of the process, or of the task where tasks are shown."),
             procps: &[total(0, "PID", Field::Tid)],
             order_letter: Some('p'),
             aix: Some(('p', "pid")),
         }
     "tid" "TID", "lwp" "LWP", "spid" "SPID"; 5 Pid Push Task; [Tid] [];
-        number!(tid.0); "Id of the task." => {
-            figure: Some(Figure::Field(Field::Tid)),
+        number!(tid.0); "Id of the task." => Tid {
             orders: &["TID"],
         }
     "ppid" "PPID"; 5 Pid Push Process; [Ppid] [];
-        number!(ppid.0); "Pid of the parent." => {
-            figure: Some(Figure::Field(Field::Ppid)),
+        number!(ppid.0); "Pid of the parent." => Ppid {
             in_table: in_table!(13 "PPID" right 7 rank 7 Value; "Pid of the parent."),
             procps: &[total(1, "PPID", Field::Ppid)],
             order_letter: Some('P'),
             aix: Some(('P', "ppid")),
         }
     "pgid" "PGID", "pgrp" "PGRP"; 5 Pid Push Process; [Pgid] [];
-        number!(pgid); "Process group." => {
-            figure: Some(Figure::Field(Field::Pgid)),
+        number!(pgid); "Process group." => Pgid {
             orders: &["PGRP"],
             procps: &[total(9, "PGRP", Field::Pgid)],
             order_letter: Some('g'),
             aix: Some(('r', "pgid")),
         }
     "sid" "SID", "sess" "SESS", "session" "SESS"; 5 Pid Push Process; [Sid] [];
-        number!(sid); "Session." => {
-            figure: Some(Figure::Field(Field::Sid)),
+        number!(sid); "Session." => Sid {
             orders: &["SID"],
             procps: &[total(12, "SID", Field::Sid)],
             order_letter: Some('o'),
         }
     "tpgid" "TPGID"; 5 Pid Push Process; [TtyPgid] [];
-        number!(tty_pgid); "Foreground process group of the terminal; -1: none." => {
-            figure: Some(Figure::Field(Field::TtyPgid)),
+        number!(tty_pgid); "Foreground process group of the terminal; -1: none." => TtyPgid {
             procps: &[total(11, "TPGID", Field::TtyPgid)],
             order_letter: Some('G'),
         }
     "tname" "TTY", "longtname" "TTY", "tty8" "TTY", "tt" "TT", "tty" "TT"; 8 Left Push Process; [TtyDevice] [TERMINALS];
         (cell::terminal, |r| cell::terminal_key(r));
-        "Controlling terminal." => {
-            figure: Some(Figure::Field(Field::TtyDevice)),
+        "Controlling terminal." => TtyDevice {
             procps: &[total(10, "TTY", Field::TtyDevice)],
             order_letter: Some('t'),
             aix: Some(('y', "tname")),
@@ -64,8 +57,7 @@ columns! {
         "Controlling terminal without tty or pts/."
     "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [] as Comm;
         (cell::comm, |r| Key::Bytes(r.comm()));
-        "Name of the task." => {
-            figure: Some(Figure::Field(Field::Comm)),
+        "Name of the task." => Comm {
             aliases: &[("name", "name of the task, as comm")],
             aix: Some(('c', "comm")),
         }
@@ -74,8 +66,7 @@ columns! {
         "First 8 characters of the name."
     "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] optional [Flags] as Arguments;
         (cell::args, |_| Key::AsShown);
-        "Arguments of the process; [name] if there are none or they cannot be read." => {
-            figure: Some(Figure::Field(Field::Comm)),
+        "Arguments of the process; [name] if there are none or they cannot be read." => Comm {
             in_table: in_table!(11 "COMMAND" left 0 rank 0 Command sums; "Name, or arguments."),
             procps: &[TopField { place: 28, name: "COMMAND", by: By::Command }],
             aliases: &[("args", "arguments if known, else the name"), ("command", "likewise")],

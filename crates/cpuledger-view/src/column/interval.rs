@@ -114,18 +114,9 @@ pub(super) static COLUMNS: &[Column] = &[
             in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         }
     },
-    Column {
-        in_table: in_table!(20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar."),
-        ..Column::NOWHERE
-    },
-    Column {
-        in_table: in_table!(53 "HISTORY" right 10 rank 7 History; "Share of a CPU in each of the last intervals, the newest at the right."),
-        ..Column::NOWHERE
-    },
-    Column {
-        in_table: in_table!(21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree."),
-        ..Column::NOWHERE
-    },
+    field! { ; 20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar." },
+    field! { ; 53 "HISTORY" right 10 rank 7 History; "Share of a CPU in each of the last intervals, the newest at the right." },
+    field! { ; 21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree." },
     field! { User; 22 "USR" right 5 rank 6 Share sums; "CPU time in user mode." => {
         aliases: &[("usr", "CPU time in user mode, in percent")],
     } },

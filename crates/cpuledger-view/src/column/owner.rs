@@ -11,8 +11,7 @@ use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCel
 columns! {
     "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS] as NameOf("euid");
         (|r, c| cell::user(r, c, r.task.euid), |_| Key::AsShown);
-        "Effective user." => {
-            figure: Some(Figure::Field(Field::Euid)),
+        "Effective user." => Euid {
             in_table: in_table!(1 "USER" left 8 rank 4 User; "Effective user."),
             procps: &[TopField { place: 3, name: "USER", by: By::User(Field::Euid) }],
             aliases: &[("user", "name or number of the effective user")],
@@ -21,15 +20,13 @@ columns! {
         }
     "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS] as NameOf("ruid");
         (|r, c| cell::user(r, c, r.task.uid), |_| Key::AsShown);
-        "Real user." => {
-            figure: Some(Figure::Field(Field::Uid)),
+        "Real user." => Uid {
             procps: &[TopField { place: 5, name: "RUSER", by: By::User(Field::Uid) }],
             aix: Some(('u', "ruser")),
         }
     "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS] as NameOf("suid");
         (|r, c| cell::user(r, c, r.task.suid), |_| Key::AsShown);
-        "Saved user." => {
-            figure: Some(Figure::Field(Field::Suid)),
+        "Saved user." => Suid {
             procps: &[TopField { place: 7, name: "SUSER", by: By::User(Field::Suid) }],
         }
     "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS] as NameOf("fuid");
@@ -52,27 +49,23 @@ columns! {
         (|r, c| cell::group(r, c, r.task.fsgid), |_| Key::AsShown);
         "File-system group."
     "uid" "UID", "euid" "EUID"; 5 Right Push Both; [Euid] [];
-        number!(euid); "Number of the effective user." => {
-            figure: Some(Figure::Field(Field::Euid)),
+        number!(euid); "Number of the effective user." => Euid {
             orders: &["UID"],
             procps: &[total(2, "UID", Field::Euid)],
             order_letter: Some('U'),
         }
     "ruid" "RUID"; 5 Right Push Both; [Uid] [];
-        number!(uid); "Number of the real user." => {
-            figure: Some(Figure::Field(Field::Uid)),
+        number!(uid); "Number of the real user." => Uid {
             procps: &[total(4, "RUID", Field::Uid)],
         }
     "suid" "SUID", "svuid" "SVUID"; 5 Right Push Both; [Suid] [];
-        number!(suid); "Number of the saved user." => {
-            figure: Some(Figure::Field(Field::Suid)),
+        number!(suid); "Number of the saved user." => Suid {
             procps: &[total(6, "SUID", Field::Suid)],
         }
     "fuid" "FUID", "fsuid" "FSUID"; 5 Right Push Both; [Fsuid] [];
         number!(fsuid); "Number of the file-system user."
     "gid" "GID", "egid" "EGID"; 5 Right Push Both; [Egid] [];
-        number!(egid); "Number of the effective group." => {
-            figure: Some(Figure::Field(Field::Egid)),
+        number!(egid); "Number of the effective group." => Egid {
             procps: &[total(8, "GID", Field::Egid)],
         }
     "rgid" "RGID"; 5 Right Push Both; [Gid] [];

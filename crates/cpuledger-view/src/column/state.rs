@@ -15,23 +15,20 @@ columns! {
         "State; < N nice, L locked memory, s session leader, l threads, + foreground."
     "s" "S", "state" "S"; 1 Left Push Task; [State] [];
         (|r, c| c.push(r.task.state.0), |r| Key::from(r.task.state.0));
-        "State letter." => {
-            figure: Some(Figure::Field(Field::State)),
+        "State letter." => State {
             in_table: in_table!(7 "S" left 1 rank 3 Value; "State letter."),
             procps: &[total(27, "S", Field::State)],
         }
     "f" "F", "flag" "F", "flags" "F"; 1 Right Push Both; [Flags] [];
         (|r, c| cell::unsigned(c, r.task.flags >> 6 & 7), by_number!(flags));
-        "1: forked without exec, 4: used the privileges of root." => {
-            figure: Some(Figure::Field(Field::Flags)),
+        "1: forked without exec, 4: used the privileges of root." => Flags {
             procps: &[total(29, "Flags", Field::Flags)],
             order_letter: Some('f'),
         }
     "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN] as Function;
         detail!(wchan); "Where it waits in the kernel."
     "nlwp" "NLWP"; 4 Right Push Process; [Threads] [];
-        number!(threads); "Threads of the process." => {
-            figure: Some(Figure::Field(Field::Threads)),
+        number!(threads); "Threads of the process." => Threads {
             in_table: in_table!(15 "TH" right 4 rank 9 Value; "Threads of the process."),
             orders: &["nTH"],
             procps: &[total(15, "nTH", Field::Threads)],
@@ -42,8 +39,7 @@ columns! {
     // How it is scheduled.
     "ni" "NI", "nice" "NI"; 3 Right Push Task; [Nice Policy] [];
         (cell::nice, by_number!(nice));
-        "Nice value; - where the policy has none." => {
-            figure: Some(Figure::Field(Field::Nice)),
+        "Nice value; - where the policy has none." => Nice {
             in_table: in_table!(3 "NI" right 3 rank 10 Value; "Nice value."),
             procps: &[total(14, "NI", Field::Nice)],
             aix: Some(('n', "nice")),
@@ -52,8 +48,7 @@ columns! {
         (|r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)), by_number!(priority));
         "Priority; higher is more urgent. Sorting by it sorts by `priority`."
     "priority" "PRI"; 3 Right Push Task; [Priority] [];
-        number!(priority); "Priority as in /proc/PID/stat." => {
-            figure: Some(Figure::Field(Field::Priority)),
+        number!(priority); "Priority as in /proc/PID/stat." => Priority {
             in_table: in_table!(2 "PR" right 3 rank 11 Priority; "Priority; rt: real-time."),
             procps: &[total(13, "PR", Field::Priority)],
             order_letter: Some('y'),
@@ -85,8 +80,7 @@ columns! {
         (cell::class, |_| Key::AsShown);
         "Scheduling policy, left-aligned."
     "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];
-        number!(processor); "CPU it ran on last." => {
-            figure: Some(Figure::Field(Field::Processor)),
+        number!(processor); "CPU it ran on last." => Processor {
             in_table: in_table!(16 "P" right 3 rank 9 Value; "CPU it ran on last."),
             procps: &[total(16, "P", Field::Processor)],
         }

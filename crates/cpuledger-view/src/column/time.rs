@@ -46,8 +46,7 @@ columns! {
     // When it was started.
     "lstart" "STARTED"; 24 Right Push Both; [StartTime] [CALENDAR];
         (cell::long_start, |r| Key::from(r.start_ticks()));
-        "When it was started, in full." => {
-            figure: Some(Figure::Field(Field::StartTime)),
+        "When it was started, in full." => StartTime {
             procps: &[total(36, "STARTED", Field::StartTime)],
         }
     "start" "STARTED"; 8 Right Push Both; [StartTime] [CALENDAR];
