@@ -50,14 +50,9 @@ impl Requests {
         }
     }
 
-    /// Other bounds, from the running interval on.
-    pub fn set_bounds(&mut self, bounds: Bounds) {
-        self.bounds = bounds;
-    }
-
-    /// Other accounts in any case.
-    pub fn set_accounts(&mut self, own: Accounts) {
-        self.own_accounts = own;
+    /// Other bounds, from the running interval on, and other accounts in any case.
+    pub fn configure(&mut self, bounds: Bounds, own_accounts: Accounts) {
+        (self.bounds, self.own_accounts) = (bounds, own_accounts);
     }
 
     /// A subscription asks for these accounts, instead of those before.
@@ -249,7 +244,7 @@ mod tests {
         assert_eq!(requests.accounts(), own.union(more));
         requests.remove((2, Audience::All));
         assert_eq!(requests.accounts(), own);
-        requests.set_accounts(Accounts::NONE);
+        requests.configure(BOUNDS, Accounts::NONE);
         assert!(requests.accounts().is_empty() && requests.accounts.is_empty());
     }
 
