@@ -200,17 +200,8 @@ impl Queue {
         }
     }
 
-    /// It is taken. It may have been dropped meanwhile.
-    pub fn done(&mut self, entry: &Entry) {
-        self.end(entry, true);
-    }
-
-    /// It will never be taken.
-    pub fn refused(&mut self, entry: &Entry) {
-        self.end(entry, false);
-    }
-
-    fn end(&mut self, entry: &Entry, is_taken: bool) {
+    /// It is taken, or never will be. It may have been dropped meanwhile.
+    pub fn settle(&mut self, entry: &Entry, is_taken: bool) {
         if let Some(place) = self.entries.iter().position(|own| own.number == entry.number) {
             self.remove(place, is_taken);
         }
