@@ -18,7 +18,7 @@ const PART_OF_USER: u32 = 2;
 const REMEMBERED: u32 = 4;
 
 /// What readers request, and what is left to them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Requests {
     bounds: Bounds,
     /// By connection and audience.
@@ -37,17 +37,7 @@ pub struct Requests {
 
 impl Requests {
     pub fn new(bounds: Bounds, own_accounts: Accounts) -> Requests {
-        let (of_each, of_all) = (Budgets::default(), Budgets::default());
-        Requests {
-            bounds,
-            requested: HashMap::new(),
-            own_accounts,
-            accounts: HashMap::new(),
-            of_each,
-            of_all,
-            payers: Vec::new(),
-            cost: Duration::ZERO,
-        }
+        Requests { bounds, own_accounts, ..Requests::default() }
     }
 
     /// Other bounds, from the running interval on, and other accounts in any case.
