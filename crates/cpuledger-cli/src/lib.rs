@@ -34,7 +34,7 @@ fn run() -> anyhow::Result<()> {
     let run = match name.as_encoded_bytes() {
         b"ptop" => cmd::run_as_ptop,
         b"top" => |arguments: Vec<OsString>| cmd::run_as_top(&arguments),
-        b"ps" => |arguments: Vec<OsString>| cmd::run_as_ps(&arguments),
+        b"ps" => |arguments: Vec<OsString>| cmd::ps::run(arguments.get(1..).unwrap_or_default()),
         _ => cmd::run,
     };
     // A command that is run has the limits of the caller.

@@ -14,10 +14,11 @@ use cpuledger::field::FIELDS;
 use cpuledger_view::interval::column::TABLE;
 use cpuledger_view::key::{Key, PROCESS_KEYS};
 use cpuledger_view::query::aliases;
+use cpuledger_view::shares::STATE_COLUMNS;
 
 use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};
-use crate::tui::{SETTINGS, key_table, state_table};
+use crate::tui::{SETTINGS, keys_and_titles};
 
 const FILTERS: &str = "Conditions separated by spaces must all hold. Write `or` (also `|`) between alternatives, `not` (also `!`) \
     to negate, and parentheses to group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word to look \
@@ -219,9 +220,11 @@ fn page(command: clap::Command, name: &str, sections: Vec<Roff>) -> Vec<u8> {
 fn screen_sections() -> Vec<Roff> {
     let mut keys = Roff::new();
     keys.control("SH", ["KEYS"]);
-    for (title, rows) in key_table() {
-        keys.control("SS", [title]);
-        rows.into_iter().for_each(|(names, help)| entry(&mut keys, &names, &help));
+    for (names, help) in keys_and_titles() {
+        match names {
+            "" => _ = keys.control("SS", [help]),
+            _ => entry(&mut keys, names, help),
+        }
     }
     let mut filters = Roff::new();
     filters.control("SH", ["FILTERS"]).text([roman(FILTERS)]);
@@ -238,7 +241,7 @@ fn screen_sections() -> Vec<Roff> {
     states
         .control("SH", ["STATES"])
         .text([roman("Columns of the view of states (w), in percent of the time that the row was alive.")]);
-    state_table().for_each(|(name, help)| entry(&mut states, name, help));
+    STATE_COLUMNS.iter().for_each(|column| entry(&mut states, column.name, column.help));
     let mut settings = Roff::new();
     settings.control("SH", ["CONFIGURATION FILE"]).text([
         roman("The file "),

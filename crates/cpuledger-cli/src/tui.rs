@@ -97,23 +97,4 @@ mod views;
 
 pub use app::{check, run};
 #[cfg(test)]
-pub use config::SETTINGS;
-
-/// The table of keys by topic, for the manual.
-#[cfg(test)]
-pub fn key_table() -> Vec<(&'static str, Vec<(String, String)>)> {
-    let mut topics: Vec<(&'static str, Vec<(String, String)>)> = Vec::new();
-    for (keys, text) in keys::help() {
-        match topics.last_mut() {
-            Some((_, rows)) if !keys.is_empty() => rows.push((keys, text.to_owned())),
-            _ => topics.push((text, Vec::new())),
-        }
-    }
-    topics
-}
-
-/// Headers of the view of states with what they mean, for the manual.
-#[cfg(test)]
-pub fn state_table() -> impl Iterator<Item = (&'static str, &'static str)> {
-    cpuledger_view::shares::STATE_COLUMNS.iter().map(|column| (column.name, column.help))
-}
+pub use {config::SETTINGS, keys::help as keys_and_titles};

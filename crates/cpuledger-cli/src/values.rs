@@ -1,6 +1,7 @@
 //! Values of options that are some names: completions offer them.
 
 use std::ffi::OsStr;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
@@ -39,6 +40,17 @@ impl<P: TypedValueParser> TypedValueParser for Named<P> {
 /// The sources, and the choice among them.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(SourceKind::ALL.into_iter().map(SourceKind::name))
+}
+
+/// One of these; `None`: the best.
+///
+/// # Errors
+/// A sentence, if it is none of them.
+pub fn source_named(name: &str) -> Result<Option<SourceKind>, String> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    SourceKind::from_str(name).map(Some).map_err(|error| error.to_string())
 }
 
 /// What a ledger may keep besides CPU time.

@@ -18,7 +18,6 @@ use cpuledger_report::Dimension;
 use cpuledger_service::client::{ClientError, name_socket, socket_path};
 use cpuledger_service::inherited;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use crate::books::Books;
@@ -118,10 +117,14 @@ fn scheme(config: &WebConfig) -> &'static str {
     if config.tls.is_some() { "https" } else { "http" }
 }
 
-/// A runtime of one thread: what others wait for is never long.
-fn runtime() -> anyhow::Result<Runtime> {
+/// Runs a server in one thread: what others wait for is never long.
+fn block_on(served: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.context("cannot start the server")
+    let runtime = runtime.context("cannot start the server")?;
+    let result = runtime.block_on(served);
+    // A password that is being checked is not waited for, nor is a question that is being answered.
+    runtime.shutdown_background();
+    result
 }
 
 /// Is told of the signal that ends the program.
@@ -167,8 +170,7 @@ fn serve_metrics(arguments: &metrics::Arguments) -> anyhow::Result<()> {
     let (is_plain, scheme) = (config.tls.is_none(), scheme(&config));
     let site = Metrics::new(shared.clone());
     let server = Arc::new(Server::new(site, arguments.web_config.clone(), config));
-    let runtime = runtime()?;
-    let result = runtime.block_on(async {
+    block_on(async {
         let (listeners, _) = listeners(&arguments.listen, USUAL).await?;
         follow::start(connection, shared).context("cannot start the thread that reads the service")?;
         let ended = ended()?;
@@ -184,18 +186,14 @@ fn serve_metrics(arguments: &metrics::Arguments) -> anyhow::Result<()> {
         }
         ended.notified().await;
         Ok(())
-    });
-    // A password that is being checked is not waited for.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 /// `cpuledger web`.
 fn serve_web(arguments: web::Arguments) -> anyhow::Result<()> {
     let config = web_config(arguments.web_config.as_deref())?;
     let connection = connect(arguments.socket.as_deref(), "page")?;
-    let runtime = runtime()?;
-    let result = runtime.block_on(async {
+    block_on(async {
         let (listeners, is_for_visitors) = listeners(&arguments.listen, USUAL_OF_WEB).await?;
         let exposed = listeners.iter().find(|listener| !listener.is_local());
         if let Some(listener) = exposed
@@ -227,10 +225,7 @@ fn serve_web(arguments: web::Arguments) -> anyhow::Result<()> {
         }
         ended.notified().await;
         Ok(())
-    });
-    // A question that is being answered is not waited for.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 /// Returns when nobody has been connected for that time.

@@ -4,6 +4,7 @@ use cpuledger_model::frame::Column;
 
 use crate::books::{Books, Machine};
 use crate::compat::groups::Gauge;
+use crate::modes::Modes;
 use crate::own::Own;
 use crate::totals::Figure::{self, Of};
 
@@ -46,8 +47,8 @@ pub enum Kind {
     Server(fn(&Books, &Own) -> Option<u128>),
     /// Of groups of processes, as process-exporter has them.
     Group(OfGroup),
-    /// CPU time of containers, as cAdvisor has it.
-    Container(OfContainer),
+    /// CPU time of containers, as cAdvisor has it, with these labels beside those of the container.
+    Container(&'static [(&'static str, &'static str)], fn(&Modes) -> u128),
 }
 
 impl Kind {
@@ -115,17 +116,6 @@ pub enum OfGroup {
     WorstRatio,
 }
 
-/// CPU time of a container.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum OfContainer {
-    /// All of it.
-    Usage,
-    /// That in user mode.
-    User,
-    /// That in the kernel.
-    System,
-}
-
 /// A family.
 pub struct Family {
     /// Its name, without `_total`. It ends in the unit, if there is one.
@@ -161,6 +151,36 @@ const fn gauge(name: &'static str, help: &'static str, kind: Kind) -> Family {
     Family { name, is_counter: false, help, kind }
 }
 
+/// A counter of a figure by dimension and name.
+const fn series(name: &'static str, figure: &'static str, help: &'static str) -> Family {
+    counter(name, help, Kind::Series(Of(figure)))
+}
+
+/// A counter of the machine.
+const fn machine(name: &'static str, help: &'static str, value: fn(&Machine) -> u128) -> Family {
+    counter(name, help, Kind::Machine(value))
+}
+
+/// Counters of a group of processes.
+const fn counts(
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    counts: &'static [(&'static str, Column)],
+) -> Family {
+    counter(name, help, Kind::Group(OfGroup::Counts(label, counts)))
+}
+
+/// What there is of a group of processes.
+const fn gauges(
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    gauges: &'static [(&'static str, Gauge)],
+) -> Family {
+    gauge(name, help, Kind::Group(OfGroup::Gauges(label, gauges)))
+}
+
 /// All families, in the order of the text.
 pub const FAMILIES: [Family; 30] = [
     counter(
@@ -173,25 +193,21 @@ pub const FAMILIES: [Family; 30] = [
         "CPU time of series that have left: with it, the samples above add up to the attributed time.",
         Kind::Departed,
     ),
-    counter(
-        "cpuledger_wait_seconds",
-        "Time that runnable tasks waited for a CPU.",
-        Kind::Series(Of("runqueue_wait_ns")),
-    ),
-    counter(
+    series("cpuledger_wait_seconds", "runqueue_wait_ns", "Time that runnable tasks waited for a CPU."),
+    series(
         "cpuledger_stolen_seconds",
+        "stolen_ns",
         "Time on a CPU in which living tasks did not execute: interrupts and the hypervisor.",
-        Kind::Series(Of("stolen_ns")),
     ),
-    counter(
+    series(
         "cpuledger_wait_caused_seconds",
+        "wait_caused_ns",
         "Time that others waited for a CPU that tasks had, while an account of blame is kept.",
-        Kind::Series(Of("wait_caused_ns")),
     ),
-    counter(
+    series(
         "cpuledger_wait_suffered_seconds",
+        "wait_suffered_ns",
         "Time that tasks waited for a CPU, likewise.",
-        Kind::Series(Of("wait_suffered_ns")),
     ),
     counter(
         "cpuledger_wait_pair_seconds",
@@ -223,53 +239,41 @@ pub const FAMILIES: [Family; 30] = [
         "Bytes that disks read and wrote for tasks, while an account of disks is kept.",
         Kind::Directions(&DISKS, [Of("disk_read_bytes"), Of("disk_written_bytes")]),
     ),
-    counter("cpuledger_births", "Processes that began.", Kind::Series(Of("births"))),
-    counter("cpuledger_exits", "Processes that ended.", Kind::Series(Of("deaths"))),
-    counter(
+    series("cpuledger_births", "births", "Processes that began."),
+    series("cpuledger_exits", "deaths", "Processes that ended."),
+    machine(
         "cpuledger_capacity_seconds",
         "Time of all online CPUs: attributed, idle and unattributed time add up to it.",
-        Kind::Machine(|machine| machine.capacity_ns),
+        |machine| machine.capacity_ns,
     ),
-    counter(
-        "cpuledger_attributed_seconds",
-        "CPU time of all tasks.",
-        Kind::Machine(|machine| machine.attributed_ns),
-    ),
-    counter(
-        "cpuledger_idle_seconds",
-        "Time in which CPUs were idle.",
-        Kind::Machine(|machine| machine.idle_ns),
-    ),
+    machine("cpuledger_attributed_seconds", "CPU time of all tasks.", |machine| machine.attributed_ns),
+    machine("cpuledger_idle_seconds", "Time in which CPUs were idle.", |machine| machine.idle_ns),
     counter(
         "cpuledger_unattributed_seconds",
         "Time that could not be attributed, by reason.",
         Kind::Unattributed,
     ),
-    counter(
-        "cpuledger_intervals",
-        "Intervals of the service that were read.",
-        Kind::Machine(|machine| u128::from(machine.intervals)),
-    ),
-    counter(
+    machine("cpuledger_intervals", "Intervals of the service that were read.", |machine| {
+        machine.intervals.into()
+    }),
+    machine(
         "cpuledger_unbalanced_intervals",
         "Intervals after which the sums above did not hold: a fault, always 0.",
-        Kind::Machine(|machine| u128::from(machine.unbalanced)),
+        |machine| machine.unbalanced.into(),
     ),
-    counter(
+    machine(
         "cpuledger_gaps",
         "Spans without an interval: the service was down, or this reader was too slow.",
-        Kind::Machine(|machine| u128::from(machine.gaps)),
+        |machine| machine.gaps.into(),
     ),
-    counter(
+    machine(
         "cpuledger_unidentified_exits",
         "Exited tasks whose identity was lost. Their time is counted for the process that inherited it.",
-        Kind::Machine(|machine| u128::from(machine.unidentified_exits)),
+        |machine| machine.unidentified_exits.into(),
     ),
-    counter(
-        "cpuledger_missed_switches",
-        "Context switches that this kernel hides from BPF.",
-        Kind::Machine(|machine| u128::from(machine.missed_switches)),
-    ),
+    machine("cpuledger_missed_switches", "Context switches that this kernel hides from BPF.", |machine| {
+        machine.missed_switches.into()
+    }),
     counter(
         "cpuledger_service_cpu_seconds",
         "CPU time of the service itself.",
@@ -278,14 +282,14 @@ pub const FAMILIES: [Family; 30] = [
     gauge(
         "cpuledger_up",
         "1 if the service is connected, else 0.",
-        Kind::Own(|_, own| Some(u128::from(own.is_connected()))),
+        Kind::Own(|_, own| Some(own.is_connected().into())),
     ),
     gauge(
         "cpuledger_interval_age_seconds",
         "Age of the last interval.",
         Kind::Own(|books, _| books.age().map(|age| age.as_nanos())),
     ),
-    counter("cpuledger_scrapes", "Answered scrapes.", Kind::Server(|_, own| Some(u128::from(own.scrapes())))),
+    counter("cpuledger_scrapes", "Answered scrapes.", Kind::Server(|_, own| Some(own.scrapes().into()))),
     counter(
         "process_cpu_seconds",
         "CPU time of this exporter.",
@@ -305,61 +309,53 @@ pub const FAMILIES: [Family; 30] = [
 
 /// Those of process-exporter that there are, under its names.
 pub const OF_PROCESS_EXPORTER: [Family; 13] = [
-    gauge(
-        "namedprocess_namegroup_num_procs",
-        "Processes of the group.",
-        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Processes)])),
-    ),
+    gauges("namedprocess_namegroup_num_procs", "Processes of the group.", "", &[("", Gauge::Processes)]),
     counter(
         "namedprocess_namegroup_cpu_seconds",
         "CPU time of the group, with that of all its processes that have ended.",
         Kind::Group(OfGroup::Cpu),
     ),
-    counter(
+    counts(
         "namedprocess_namegroup_read_bytes",
         "Bytes read from block devices.",
-        Kind::Group(OfGroup::Counts("", &[("", Column::READ_BYTES)])),
+        "",
+        &[("", Column::READ_BYTES)],
     ),
-    counter(
+    counts(
         "namedprocess_namegroup_write_bytes",
         "Bytes written to block devices.",
-        Kind::Group(OfGroup::Counts("", &[("", Column::WRITE_BYTES)])),
+        "",
+        &[("", Column::WRITE_BYTES)],
     ),
-    counter(
+    counts(
         "namedprocess_namegroup_major_page_faults",
         "Page faults with I/O.",
-        Kind::Group(OfGroup::Counts("", &[("", Column::MAJOR_FAULTS)])),
+        "",
+        &[("", Column::MAJOR_FAULTS)],
     ),
-    counter(
+    counts(
         "namedprocess_namegroup_minor_page_faults",
         "Page faults without I/O.",
-        Kind::Group(OfGroup::Counts("", &[("", Column::MINOR_FAULTS)])),
+        "",
+        &[("", Column::MINOR_FAULTS)],
     ),
-    counter(
+    counts(
         "namedprocess_namegroup_context_switches",
         "Context switches.",
-        Kind::Group(OfGroup::Counts(
-            "ctxswitchtype",
-            &[("voluntary", Column::VOLUNTARY_SWITCHES), ("nonvoluntary", Column::INVOLUNTARY_SWITCHES)],
-        )),
+        "ctxswitchtype",
+        &[("voluntary", Column::VOLUNTARY_SWITCHES), ("nonvoluntary", Column::INVOLUNTARY_SWITCHES)],
     ),
-    gauge(
+    gauges(
         "namedprocess_namegroup_memory_bytes",
         "Memory of the group.",
-        Kind::Group(OfGroup::Gauges(
-            "memtype",
-            &[
-                ("resident", Gauge::ResidentBytes),
-                ("virtual", Gauge::VirtualBytes),
-                ("swapped", Gauge::SwappedBytes),
-            ],
-        )),
+        "memtype",
+        &[
+            ("resident", Gauge::ResidentBytes),
+            ("virtual", Gauge::VirtualBytes),
+            ("swapped", Gauge::SwappedBytes),
+        ],
     ),
-    gauge(
-        "namedprocess_namegroup_open_filedesc",
-        "Open files of the group.",
-        Kind::Group(OfGroup::Gauges("", &[("", Gauge::OpenFiles)])),
-    ),
+    gauges("namedprocess_namegroup_open_filedesc", "Open files of the group.", "", &[("", Gauge::OpenFiles)]),
     gauge(
         "namedprocess_namegroup_worst_fd_ratio",
         "Open files by the limit of them, of the process of the group where that is the most.",
@@ -370,39 +366,37 @@ pub const OF_PROCESS_EXPORTER: [Family; 13] = [
         "When the oldest process of the group began, in seconds since 1970.",
         Kind::Group(OfGroup::OldestStart),
     ),
-    gauge(
-        "namedprocess_namegroup_num_threads",
-        "Threads of the group.",
-        Kind::Group(OfGroup::Gauges("", &[("", Gauge::Threads)])),
-    ),
-    gauge(
+    gauges("namedprocess_namegroup_num_threads", "Threads of the group.", "", &[("", Gauge::Threads)]),
+    gauges(
         "namedprocess_namegroup_states",
         "Processes of the group by the states of their leaders.",
-        Kind::Group(OfGroup::Gauges(
-            "state",
-            &[
-                ("Running", Gauge::Running),
-                ("Sleeping", Gauge::Sleeping),
-                ("Waiting", Gauge::Waiting),
-                ("Zombie", Gauge::Zombie),
-                ("Other", Gauge::OtherState),
-            ],
-        )),
+        "state",
+        &[
+            ("Running", Gauge::Running),
+            ("Sleeping", Gauge::Sleeping),
+            ("Waiting", Gauge::Waiting),
+            ("Zombie", Gauge::Zombie),
+            ("Other", Gauge::OtherState),
+        ],
     ),
 ];
 
 /// Those of cAdvisor that there are, under its names.
 pub const OF_CADVISOR: [Family; 3] = [
-    counter("container_cpu_usage_seconds", "CPU time of the container.", Kind::Container(OfContainer::Usage)),
+    counter(
+        "container_cpu_usage_seconds",
+        "CPU time of the container.",
+        Kind::Container(&[("cpu", "total")], Modes::executed_ns),
+    ),
     counter(
         "container_cpu_user_seconds",
         "CPU time of the container in user mode.",
-        Kind::Container(OfContainer::User),
+        Kind::Container(&[], |modes| modes.user_ns),
     ),
     counter(
         "container_cpu_system_seconds",
         "CPU time of the container in the kernel.",
-        Kind::Container(OfContainer::System),
+        Kind::Container(&[], |modes| modes.system_ns),
     ),
 ];
 

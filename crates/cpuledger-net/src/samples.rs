@@ -87,6 +87,6 @@ pub fn each(
             let value = own.and_then(|own| figure(books, own));
             value.into_iter().for_each(|value| tell(of_all(value)));
         }
-        Kind::Group(_) | Kind::Container(_) => {}
+        Kind::Group(_) | Kind::Container(..) => {}
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -16,7 +15,7 @@ use crate::gzip::packed;
 use crate::hosts::Hosts;
 use crate::listing::Lister;
 use crate::scrapers::Visitor;
-use crate::server::{Body, Caller, Limits, Site, accepts_gzip, text, text_of, with_packing, with_type};
+use crate::server::{Body, Caller, Limits, Site, accepts_gzip, bytes, text, text_of, with_type};
 
 /// The page at `/`.
 const INDEX: &str =
@@ -83,8 +82,7 @@ impl Metrics {
         // Who asks for the head alone sees no values.
         let visitor = (request.method() == Method::GET).then_some(Visitor { peer, agent });
         let body = self.text(format, is_packed, visitor);
-        let answer = with_type(Response::new(Either::Left(Full::new(body))), format.content_type());
-        let mut answer = with_packing(answer, is_packed);
+        let mut answer = bytes(body, format.content_type(), is_packed);
         answer.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
         answer
     }

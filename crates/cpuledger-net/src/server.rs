@@ -285,8 +285,7 @@ pub fn text_of<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<
 
 /// An answer of one sentence.
 pub fn text(status: StatusCode, words: impl Into<Bytes>) -> Response<Body> {
-    let mut answer =
-        with_type(Response::new(Either::Left(Full::new(words.into()))), "text/plain; charset=utf-8");
+    let mut answer = bytes(words, "text/plain; charset=utf-8", false);
     *answer.status_mut() = status;
     answer
 }
@@ -300,8 +299,9 @@ pub fn with_type(mut answer: Response<Body>, kind: &'static str) -> Response<Bod
     answer
 }
 
-/// The same answer, whose bytes are packed if it says so.
-pub fn with_packing(mut answer: Response<Body>, is_packed: bool) -> Response<Body> {
+/// An answer of bytes of this type, which are packed if it says so.
+pub fn bytes(bytes: impl Into<Bytes>, kind: &'static str, is_packed: bool) -> Response<Body> {
+    let mut answer = with_type(Response::new(Either::Left(Full::new(bytes.into()))), kind);
     if is_packed {
         answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }

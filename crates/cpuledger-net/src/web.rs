@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cpuledger_page::{PAGE, POLICY};
 use cpuledger_program::exit::sentence;
-use http_body_util::{Either, Full};
+use http_body_util::Either;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -19,7 +19,7 @@ use crate::events::Events;
 use crate::gzip::packed;
 use crate::hosts::Hosts;
 use crate::read::NoIntervalYet;
-use crate::server::{Body, Caller, Limits, Site, accepts_gzip, text, with_packing, with_type};
+use crate::server::{Body, Caller, Limits, Site, accepts_gzip, bytes, text, with_type};
 use ask::{Ask, ask};
 use history::History;
 use live::{Live, MOST_VISITORS};
@@ -32,6 +32,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
 ];
+
+const JSON: &str = "application/json";
 
 /// The books for browsers.
 pub struct Page {
@@ -65,8 +67,7 @@ impl Page {
     fn page(&self, request: &Request<Incoming>) -> Response<Body> {
         let is_packed = accepts_gzip(request.headers());
         let body = if is_packed { self.packed.clone() } else { Bytes::from_static(PAGE.as_bytes()) };
-        let answer = with_type(Response::new(Either::Left(Full::new(body))), "text/html; charset=utf-8");
-        let mut answer = with_packing(answer, is_packed);
+        let mut answer = bytes(body, "text/html; charset=utf-8", is_packed);
         answer.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         answer
     }
@@ -78,12 +79,12 @@ impl Page {
             "version": env!("CARGO_PKG_VERSION"),
             "dimensions": ask::names(),
         });
-        json_of(about.to_string().into(), false)
+        bytes(about.to_string(), JSON, false)
     }
 
     fn live(&self, request: &Request<Incoming>, ask: &Ask, caller: Caller<'_>) -> Response<Body> {
         if request.method() == Method::HEAD {
-            return with_type(Response::new(Either::Left(Full::default())), "text/event-stream");
+            return bytes("", "text/event-stream", false);
         }
         match self.live.visit(&ask.view, caller.is_kept) {
             Ok(receiver) => {
@@ -105,8 +106,8 @@ impl Page {
         match self.history.sheet(ask).await {
             Some(Ok(sheet)) => {
                 let is_packed = accepts_gzip(request.headers());
-                let bytes = if is_packed { packed(sheet.as_bytes()) } else { sheet.into_bytes() };
-                self.history.unread(bytes).map_or_else(busy, |bytes| json_of(bytes, is_packed))
+                let sheet = if is_packed { packed(sheet.as_bytes()) } else { sheet.into_bytes() };
+                self.history.unread(sheet).map_or_else(busy, |sheet| bytes(sheet, JSON, is_packed))
             }
             // A browser would write an error into its console for what is over in a second.
             Some(Err(error)) if error.is::<NoIntervalYet>() => text(StatusCode::NO_CONTENT, ""),
@@ -159,9 +160,4 @@ impl Site for Page {
 /// The answer to a question for which there is no room.
 fn busy() -> Response<Body> {
     text(StatusCode::SERVICE_UNAVAILABLE, "too many questions wait for an answer; ask again in a second\n")
-}
-
-/// An answer that is JSON, in bytes that are packed if it says so.
-fn json_of(bytes: Bytes, is_packed: bool) -> Response<Body> {
-    with_packing(with_type(Response::new(Either::Left(Full::new(bytes))), "application/json"), is_packed)
 }

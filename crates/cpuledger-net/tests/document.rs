@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cpuledger_net::families::{
-    FAMILIES, Kind, OF_CADVISOR, OF_PROCESS_EXPORTER, OfContainer, OfGroup, OfPairs,
-};
+use cpuledger_net::families::{FAMILIES, Kind, OF_CADVISOR, OF_PROCESS_EXPORTER, OfGroup, OfPairs};
 use cpuledger_net::otlp::delivery::Outbox;
 use cpuledger_net::otlp::queue::Queue;
 use cpuledger_net::otlp::snapshot::metric_name;
@@ -24,7 +22,7 @@ fn the_document_has_all_metrics() {
             Kind::Departed | Kind::Pairs(OfPairs::Departed) => "`by`",
             Kind::Unattributed => "`reason`",
             Kind::Pairs(OfPairs::All) | Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => "",
-            Kind::Group(_) | Kind::Container(_) => panic!("{} is of another exporter", family.name),
+            Kind::Group(_) | Kind::Container(..) => panic!("{} is of another exporter", family.name),
         };
         let _ = writeln!(table, "| `{}{total}` | {labels} | {} |", family.name, family.help);
     }
@@ -50,10 +48,11 @@ fn the_document_has_all_metrics_under_the_names_of_others() {
                     of_group(label, values.iter().map(|(value, _)| *value))
                 }
                 Kind::Group(_) => "`groupname`".to_owned(),
-                Kind::Container(OfContainer::Usage) => {
-                    "`id`, `name`, `image`, `container`, `pod`, `namespace`, `cpu`: `total`".to_owned()
+                Kind::Container(own, _) => {
+                    let own = own.iter().map(|(label, value)| format!(", `{label}`: `{value}`"));
+                    "`id`, `name`, `image`, `container`, `pod`, `namespace`".to_owned()
+                        + &own.collect::<String>()
                 }
-                Kind::Container(_) => "`id`, `name`, `image`, `container`, `pod`, `namespace`".to_owned(),
                 _ => panic!("{} is of no other exporter", family.name),
             };
             let _ = writeln!(table, "| `{}{total}` | {labels} | {} |", family.name, family.help);
@@ -86,7 +85,7 @@ fn the_document_has_all_metrics_of_a_push() {
             Kind::Departed | Kind::Pairs(OfPairs::Departed) => (Some(Dimension::Command), ""),
             Kind::Unattributed => (None, "`cpuledger.reason`"),
             Kind::Pairs(OfPairs::All) | Kind::Machine(_) | Kind::Own(_) | Kind::Server(_) => (None, ""),
-            Kind::Group(_) | Kind::Container(_) => panic!("{} is of another exporter", family.name),
+            Kind::Group(_) | Kind::Container(..) => panic!("{} is of another exporter", family.name),
         };
         let Some(name) = metric_name(family, by) else { continue };
         let name = name.replace(".command.", ".DIMENSION.");

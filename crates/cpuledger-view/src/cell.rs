@@ -339,21 +339,12 @@ fn month_and_day(cell: &mut Vec<u8>, date: DateTime, separator: &[u8], filler: u
 }
 
 pub fn long_start(row: &Row<'_>, cell: &mut Vec<u8>) {
-    const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     let date = row.around.machine.local(row.started_at());
     let format = row.around.date_format.as_deref();
-    if let Some(text) = format.and_then(|format| jiff::fmt::strtime::format(format, date).ok()) {
-        return row.manner().append(cell, text.as_bytes());
+    match format.and_then(|format| jiff::fmt::strtime::format(format, date).ok()) {
+        Some(text) => row.manner().append(cell, text.as_bytes()),
+        None => cell.extend_from_slice(date.strftime("%a %b %e %H:%M:%S %Y").to_string().as_bytes()),
     }
-    cell.extend_from_slice(DAYS[date.weekday().to_monday_zero_offset() as usize].as_bytes());
-    cell.push(b' ');
-    month_and_day(cell, date, b" ", b' ');
-    cell.push(b' ');
-    hours_and_minutes(cell, date);
-    cell.push(b':');
-    two_digits(cell, date.second() as u64);
-    cell.push(b' ');
-    unsigned(cell, date.year());
 }
 
 pub fn start(row: &Row<'_>, cell: &mut Vec<u8>) {

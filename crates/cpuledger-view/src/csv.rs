@@ -1,6 +1,5 @@
 //! Intervals as CSV: one row a process, and one a task where tasks are wanted.
 
-use std::io;
 use std::sync::LazyLock;
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
@@ -20,30 +19,23 @@ static IS_OF_PROCESSES: LazyLock<Vec<bool>> = LazyLock::new(|| {
 const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
 
 /// Appends the names of the columns.
-///
-/// # Errors
-/// None: memory takes everything.
-pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(text);
+pub fn append_header(text: &mut Vec<u8>) {
     let names = NameKey::ALL.iter().map(|name| name.name());
-    writer.write_record(LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())).chain(names))?;
-    writer.flush()
+    append_record(text, LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())).chain(names));
 }
 
 /// Appends the rows of an interval. What is not known is an empty field; of a task, so is what only processes have.
-///
-/// # Errors
-/// None: memory takes everything.
-pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, cells: Cells) -> io::Result<()> {
+pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, cells: Cells) {
     let mut rows =
         Rows { writer: csv::Writer::from_writer(text), shown, cells, cell: Vec::new(), escaped: Vec::new() };
-    shown.processes().try_for_each(|row| rows.write("process", row))?;
-    shown.tasks().try_for_each(|row| rows.write("task", row))?;
-    rows.writer.flush()
+    // Memory takes everything.
+    let _ = shown.processes().try_for_each(|row| rows.write("process", row));
+    let _ = shown.tasks().try_for_each(|row| rows.write("task", row));
+    let _ = rows.writer.flush();
 }
 
 /// Appends one record.
-pub(crate) fn append_record(text: &mut Vec<u8>, fields: impl Iterator<Item = Vec<u8>>) {
+pub(crate) fn append_record(text: &mut Vec<u8>, fields: impl IntoIterator<Item: AsRef<[u8]>>) {
     let mut writer = csv::Writer::from_writer(text);
     // Memory takes everything.
     let _ = writer.write_record(fields);

@@ -1,22 +1,22 @@
 //! What columns show of the files of a task, as numbers; `None`: not known.
 
-use cpuledger_names::detail::files::{Addresses, Io, Namespace, Shares, Status};
+use cpuledger_names::detail::files::{Addresses, Io, Shares, Status};
 use cpuledger_names::row::Row;
 
-fn status<'a>(row: &Row<'a>) -> Option<&'a Status> {
+pub fn status<'a>(row: &Row<'a>) -> Option<&'a Status> {
     row.files()?.status.as_deref()
 }
 
-fn addresses<'a>(row: &Row<'a>) -> Option<&'a Addresses> {
+pub fn addresses<'a>(row: &Row<'a>) -> Option<&'a Addresses> {
     row.files()?.addresses.as_deref()
 }
 
-fn io<'a>(row: &Row<'a>) -> Option<&'a Io> {
+pub fn io<'a>(row: &Row<'a>) -> Option<&'a Io> {
     row.files()?.io.as_deref()
 }
 
 /// Of a task without memory, such as a kernel thread, there is no such file, and nothing to share.
-fn shares(row: &Row<'_>) -> Option<Shares> {
+pub fn shares(row: &Row<'_>) -> Option<Shares> {
     match row.files()?.shares.as_deref() {
         None if row.task.vsize_bytes == 0 => Some(Shares::default()),
         shares => shares.copied(),
@@ -34,12 +34,6 @@ macro_rules! figures {
 }
 
 figures! {
-    /// Signals that wait for the task alone.
-    task_pending: u64 = |row| status(row)?.pending;
-    blocked: u64 = |row| status(row)?.blocked;
-    ignored: u64 = |row| status(row)?.ignored;
-    caught: u64 = |row| status(row)?.caught;
-    permitted: u64 = |row| status(row)?.permitted;
     /// What would go to swap if everything private was written to. A task without memory has no such lines.
     swappable_kib: u64 = |row| Some(private_kib(row)? + stack_kib(row)?);
     private_kib: u64 = |row| Some(status(row)?.data_kib.unwrap_or(0));
@@ -49,26 +43,6 @@ figures! {
     data_kib: u64 = |row| Some(row.task.vsize_bytes.checked_sub(code_bytes(row)?)? / 1024);
     /// `u64::MAX`: no limit.
     resident_limit_bytes: u64 = |row| Some(addresses(row)?.resident_limit_bytes);
-    code_begin: u64 = |row| Some(addresses(row)?.code_begin);
-    code_end: u64 = |row| Some(addresses(row)?.code_end);
-    stack_begin: u64 = |row| address(addresses(row)?.stack_begin);
-    stack_pointer: u64 = |row| address(addresses(row)?.stack_pointer);
-    instruction_pointer: u64 = |row| address(addresses(row)?.instruction_pointer);
-    read_chars: u64 = |row| Some(io(row)?.read_chars);
-    write_chars: u64 = |row| Some(io(row)?.write_chars);
-    read_calls: u64 = |row| Some(io(row)?.read_calls);
-    write_calls: u64 = |row| Some(io(row)?.write_calls);
-    proportional_kib: u64 = |row| Some(shares(row)?.proportional_kib);
-    unique_kib: u64 = |row| Some(shares(row)?.unique_kib);
-    huge_private_kib: u64 = |row| Some(shares(row)?.huge_private_kib);
-    huge_shared_kib: u64 = |row| Some(shares(row)?.huge_shared_kib);
-    oom_score: i32 = |row| row.files()?.oom_score;
-    oom_adjustment: i32 = |row| row.files()?.oom_adjustment;
-    autogroup: u32 = |row| Some(row.files()?.autogroup?.0);
-    autogroup_nice: i32 = |row| Some(row.files()?.autogroup?.1);
-    login_uid: u32 = |row| row.files()?.login_uid;
-    open_files: u64 = |row| row.files()?.open_files;
-    node: u32 = |row| row.around.machine.node(row.task.processor);
 }
 
 /// Signals that wait for the process; in the row of a task, the leader's too, for that alone.
@@ -94,12 +68,8 @@ fn code_bytes(row: &Row<'_>) -> Option<u64> {
 }
 
 /// The kernel writes 0 for an address that it does not tell.
-fn address(address: u64) -> Option<u64> {
+pub fn address(address: u64) -> Option<u64> {
     (address != 0).then_some(address)
-}
-
-pub fn namespace(row: &Row<'_>, namespace: Namespace) -> Option<u64> {
-    row.files()?.namespace(namespace)
 }
 
 /// The security label; empty: none.

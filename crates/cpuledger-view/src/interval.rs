@@ -53,97 +53,102 @@ pub struct Page<'a> {
     pub named: Option<&'a Named>,
 }
 
-/// Writes intervals; its buffers are reused.
-#[derive(Debug, Default)]
-pub struct Writer {
+/// Writes an interval.
+struct Writer<'a> {
+    text: &'a mut Vec<u8>,
+    shown: &'a Shown<'a>,
+    page: &'a Page<'a>,
     line: Vec<u8>,
     cell: Vec<u8>,
 }
 
-impl Writer {
-    /// Appends the interval.
-    pub fn append_interval(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        self.append_head(text, shown, page);
-        text.push(b'\n');
-        if let Some(by) = page.pairs {
-            return self.append_pairs(text, by, shown, page);
-        }
-        if let Some(by) = page.wire {
-            return self.append_wire(text, by, shown, page);
-        }
-        if page.has_devices {
-            return self.append_devices(text, shown, page);
-        }
-        match page.groups {
-            Some(groups) => self.append_groups(text, groups, shown, page),
-            None if page.has_states => self.append_states(text, shown, page),
-            None if page.has_parts => self.append_parts(text, shown, page),
-            None => self.append_table(text, shown, page),
-        }
-        if page.has_states {
-            self.append_blocked(text, shown, page);
-        }
-        self.append_exited(text, shown, page);
+/// Appends the interval.
+pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+    let mut writer = Writer { text, shown, page, line: Vec::new(), cell: Vec::new() };
+    writer.append_head();
+    writer.text.push(b'\n');
+    if let Some(by) = page.pairs {
+        return writer.append_pairs(by);
     }
+    if let Some(by) = page.wire {
+        return writer.append_wire(by);
+    }
+    if page.has_devices {
+        return writer.append_devices();
+    }
+    match page.groups {
+        Some(groups) => writer.append_groups(groups),
+        None if page.has_states => writer.append_states(),
+        None if page.has_parts => writer.append_parts(),
+        None => writer.append_table(),
+    }
+    if page.has_states {
+        writer.append_blocked();
+    }
+    writer.append_exited();
+}
 
+impl Writer<'_> {
     /// Ends the line, no longer than the page is wide.
-    fn end_line(&mut self, text: &mut Vec<u8>, page: &Page<'_>) {
+    fn end_line(&mut self) {
         while self.line.last() == Some(&b' ') {
             self.line.pop();
         }
-        layout::cut(&mut self.line, page.width);
-        text.extend_from_slice(&self.line);
-        text.push(b'\n');
+        layout::cut(&mut self.line, self.page.width);
+        self.text.extend_from_slice(&self.line);
+        self.text.push(b'\n');
         self.line.clear();
     }
 
     /// A sentence, in as many lines as it takes.
-    fn say_lines(&mut self, text: &mut Vec<u8>, sentence: &str, page: &Page<'_>) {
-        for line in layout::wrap(sentence, page.width) {
-            self.say_line(text, &line, page);
+    fn say_lines(&mut self, sentence: &str) {
+        for line in layout::wrap(sentence, self.page.width) {
+            self.say_line(&line);
         }
     }
 
-    fn say_line(&mut self, text: &mut Vec<u8>, words: &str, page: &Page<'_>) {
+    fn say_line(&mut self, words: &str) {
         self.say(words);
-        self.end_line(text, page);
+        self.end_line();
     }
 
     fn say(&mut self, words: &str) {
         self.line.extend_from_slice(words.as_bytes());
     }
 
-    fn append_head(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let uptime = text_of(|cell| append_uptime(cell, page.around.machine.uptime.ticks(1_000_000_000)));
-        let averages = page.load.map(|load| format!(",  load average: {}", load.averages.join(", ")));
+    fn append_head(&mut self) {
+        let uptime =
+            text_of(|cell| append_uptime(cell, self.page.around.machine.uptime.ticks(1_000_000_000)));
+        let averages = self.page.load.map(|load| format!(",  load average: {}", load.averages.join(", ")));
         let load = averages.unwrap_or_default();
-        self.say_line(text, &format!("cpuledger top - {} up {uptime}{load}", page.time_of_day), page);
-        self.say_lines(text, &head::balance(shown.interval), page);
-        for line in head::counts(shown.interval, page.load) {
-            self.say_line(text, &line, page);
+        self.say_line(&format!("cpuledger top - {} up {uptime}{load}", self.page.time_of_day));
+        self.say_lines(&head::balance(self.shown.interval));
+        for line in head::counts(self.shown.interval, self.page.load) {
+            self.say_line(&line);
         }
-        self.say_lines(text, &head::losses(shown.interval).0, page);
+        self.say_lines(&head::losses(self.shown.interval).0);
     }
 
-    fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+    fn append_table(&mut self) {
         /// Of a command with a column behind it.
         const COMMAND_WIDTH: usize = 15;
-        let columns = if page.columns.is_empty() { of_batch() } else { page.columns };
+        let columns = if self.page.columns.is_empty() { of_batch() } else { self.page.columns };
         let width = |place: usize| match columns[place].width(false) {
             0 if place + 1 < columns.len() => COMMAND_WIDTH,
             width => width,
         };
         let columns: Columns =
             columns.iter().enumerate().map(|(place, column)| (*column, width(place))).collect();
-        self.append_rows(text, &columns, shown, page);
+        self.append_rows(&columns);
     }
 
     /// The table of `--by parts`, and the sum of all processes, shown or not.
-    fn append_parts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+    fn append_parts(&mut self) {
+        let (shown, page) = (self.shown, self.page);
         let is_share = |column: &TableColumn| column.cell() == TableCell::Share;
         let width = |column: &TableColumn| if is_share(column) { parts::WIDTH } else { column.width(false) };
         self.append_headers(&of_parts().iter().map(|column| (*column, width(column))).collect());
-        self.end_line(text, page);
+        self.end_line();
         let mut append = |row: &Row, context: &CellContext<'_>, is_sum: bool| {
             let mut percents = parts::percents(&row.usage, context.length_ns).into_iter();
             for column in of_parts() {
@@ -157,7 +162,7 @@ impl Writer {
                 }
                 self.append_cell(width(column), column.is_left());
             }
-            self.end_line(text, page);
+            self.end_line();
         };
         for_each_row(shown, page, |row, context| append(row, context, false));
         let mut all = Sum::new(Name::All);
@@ -187,6 +192,13 @@ impl Writer {
         self.append_cell(width, is_left);
     }
 
+    /// The line above names and figures.
+    fn say_headers(&mut self, name: &str, name_width: usize, figures: &[(&str, usize)]) {
+        self.say_cell(name, name_width, true);
+        figures.iter().for_each(|(header, width)| self.say_cell(header, *width, false));
+        self.end_line();
+    }
+
     /// A figure in its cell; `-` for what is not known.
     fn say_figure(&mut self, width: usize, figure: Option<u64>, append: impl Fn(&mut Vec<u8>, u64)) {
         match figure {
@@ -197,20 +209,21 @@ impl Writer {
     }
 
     /// The dead by name, so that a storm of short processes is to be seen.
-    fn append_exited(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let Some(exited) = shown.interval.exited.as_ref().filter(|_| !shown.exited.is_empty()) else {
+    fn append_exited(&mut self) {
+        let Some(exited) = self.shown.interval.exited.as_ref().filter(|_| !self.shown.exited.is_empty())
+        else {
             return;
         };
-        text.push(b'\n');
-        let title = match shown.tasks {
-            _ if page.has_states => "Exited, by name",
+        self.text.push(b'\n');
+        let title = match self.shown.tasks {
+            _ if self.page.has_states => "Exited, by name",
             None => "Exited, by name (their time is in %CPU of their processes and parents above)",
             Some(_) => "Exited, by name (their time is in no line above)",
         };
-        self.say_line(text, title, page);
-        let names = dead_names(exited, shown.exited.iter().copied(), 0).into_iter();
+        self.say_line(title);
+        let names = dead_names(exited, self.shown.exited.iter().copied(), 0).into_iter();
         let names: Vec<Sum> = names.map(|DeadName { sum, .. }| sum).collect();
-        self.append_dead_names(text, &names, shown, page);
+        self.append_dead_names(&names);
     }
 }
 

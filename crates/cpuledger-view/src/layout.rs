@@ -246,7 +246,7 @@ impl Chosen {
     /// Appends the cell of a row, as it stands in any line.
     fn write_cell(&self, row: &Row<'_>, into: &mut Vec<u8>) {
         match self.content {
-            Content::Column(column) if knows(row, column) => (column.write)(row, into),
+            Content::Column(column) if knows(row, column) => (column.shown.0)(row, into),
             Content::Column(_) => into.push(b'-'),
             Content::Field(info) => cell::value(into, info.field.value(row.task)),
             Content::Literal => into.extend_from_slice(self.header.as_bytes()),
@@ -310,7 +310,7 @@ impl Chosen {
     /// What decides where the row belongs.
     fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a> {
         let key = match self.content {
-            Content::Column(column) if knows(row, column) => (column.key)(row),
+            Content::Column(column) if knows(row, column) => (column.shown.1)(row),
             Content::Column(_) => Key::Absent,
             Content::Field(info) => Key::from(info.field.value(row.task)),
             Content::Literal => Key::Absent,

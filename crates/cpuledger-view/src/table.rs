@@ -7,7 +7,7 @@ use cpuledger_model::field::Value;
 
 /// Appends the names of the columns as one record.
 pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {
-    append_record(out, named(columns).map(|column| column.name.as_bytes().to_vec()));
+    append_record(out, named(columns).map(|column| &column.name));
 }
 
 /// Appends a line as one record; what is not known is an empty field.

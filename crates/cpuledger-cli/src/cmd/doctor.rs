@@ -19,6 +19,7 @@ use cpuledger_service::client::{Client, socket_path};
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::Subscribe;
 use cpuledger_view::interval::column::text_of;
+use cpuledger_view::near::listed;
 use serde::Serialize;
 
 /// The version of the JSON.
@@ -63,19 +64,25 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct NamesDocument {
     cgroups: usize,
-    containers: usize,
-    /// Containers without a name, by reason.
-    nameless: BTreeMap<&'static str, usize>,
+    #[serde(flatten)]
+    machine: ContainersDocument,
     /// Those that the service names, as far as they ran in its last interval; `None`: there is none, or it does not show this user all rows.
-    service: Option<ServiceNames>,
+    service: Option<ContainersDocument>,
 }
 
-/// The names in the frames of the service.
+/// The names of containers.
 #[derive(Serialize)]
-struct ServiceNames {
+struct ContainersDocument {
     containers: usize,
-    /// Likewise.
+    /// Those without one, by the key of the reason.
     nameless: BTreeMap<&'static str, usize>,
+}
+
+impl From<&Survey> for ContainersDocument {
+    fn from(survey: &Survey) -> ContainersDocument {
+        let nameless = survey.nameless.iter().map(|(why, count)| (why.key(), *count)).collect();
+        ContainersDocument { containers: survey.containers, nameless }
+    }
 }
 
 /// Which containers have names.
@@ -97,20 +104,11 @@ impl Document<'_> {
             accounts: &report.accounts,
             names: NamesDocument {
                 cgroups: names.machine.cgroups,
-                containers: names.machine.containers,
-                nameless: by_key(&names.machine),
-                service: names
-                    .service
-                    .as_ref()
-                    .map(|survey| ServiceNames { containers: survey.containers, nameless: by_key(survey) }),
+                machine: (&names.machine).into(),
+                service: names.service.as_ref().map(Into::into),
             },
         }
     }
-}
-
-/// Containers without a name, by the key of the reason.
-fn by_key(survey: &Survey) -> BTreeMap<&'static str, usize> {
-    survey.nameless.iter().map(|(why, count)| (why.key(), *count)).collect()
 }
 
 /// Runs `doctor`.
@@ -157,25 +155,13 @@ fn printed((report, names): (&Report, &Names), format: Format, has_color: bool) 
     Ok(text)
 }
 
-/// How a word is emphasised on a terminal.
+/// How a word is emphasised on a terminal, by the code of ECMA-48.
 #[derive(Clone, Copy)]
 enum Style {
-    Good,
-    Bad,
-    Open,
-    Strong,
-}
-
-impl Style {
-    /// The code of ECMA-48.
-    fn code(self) -> &'static str {
-        match self {
-            Style::Good => "32",
-            Style::Bad => "31",
-            Style::Open => "33",
-            Style::Strong => "1",
-        }
-    }
+    Good = 32,
+    Bad = 31,
+    Open = 33,
+    Strong = 1,
 }
 
 /// What the two best would cost, and what that follows from.
@@ -218,12 +204,10 @@ fn better(report: &Report, taken: SourceKind) -> String {
     let before = report.sources.iter().take_while(|report| report.source != taken);
     let names: Vec<&str> =
         before.filter(|report| !report.usable).map(|report| report.source.name()).collect();
-    match names.split_last() {
-        None => String::new(),
-        Some((only, [])) => format!(": {only} is not usable (see `why` above)"),
-        Some((last, others)) => {
-            format!(": {} and {last} are not usable (see `why` above)", others.join(", "))
-        }
+    match names.len() {
+        0 => String::new(),
+        1 => format!(": {} is not usable (see `why` above)", names[0]),
+        _ => format!(": {} are not usable (see `why` above)", listed(names, "and")),
     }
 }
 
@@ -325,7 +309,7 @@ impl Page {
     }
 
     fn styled(&self, word: &str, style: Style) -> String {
-        if self.has_color { format!("\x1b[{}m{word}\x1b[0m", style.code()) } else { word.to_owned() }
+        if self.has_color { format!("\x1b[{}m{word}\x1b[0m", style as u8) } else { word.to_owned() }
     }
 }
 

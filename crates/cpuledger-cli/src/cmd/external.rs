@@ -31,7 +31,14 @@ pub fn become_program(name: impl AsRef<OsStr>, arguments: &[OsString]) -> anyhow
     let (program, is_one_of_several) = program_of(name).context("no program has this command")?;
     let program = match find(program)? {
         Ok(program) => program,
-        Err(places) => return Err(Failure::NotInstalled(missing(name, &places)).into()),
+        Err(places) => {
+            return Err(Failure::NotInstalled(format!(
+                "`cpuledger {}` is a program of its own, and there is no {places}: build it with `make all`, or install \
+                 the package that has it",
+                name.display()
+            ))
+            .into());
+        }
     };
     let mut command = Command::new(&program);
     if is_one_of_several {
@@ -41,15 +48,17 @@ pub fn become_program(name: impl AsRef<OsStr>, arguments: &[OsString]) -> anyhow
     Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
 }
 
-/// Where a program or script is that belongs to this one; or all places where it could be, if it is in none.
+/// Where a program or script is that belongs to this one; or all places where it could be, as words, if it is in none.
 ///
 /// # Errors
 /// Where it cannot be told where this program is.
-pub fn find(name: &str) -> anyhow::Result<Result<PathBuf, Vec<PathBuf>>> {
+pub fn find(name: &str) -> anyhow::Result<Result<PathBuf, String>> {
     let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
     let places = places(&own, name);
     let found = places.iter().find(|place| place.exists()).cloned();
-    Ok(found.ok_or(places))
+    let words =
+        || places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" and no ");
+    Ok(found.ok_or_else(words))
 }
 
 /// Where a program may be that belongs to this one: beside it, as cargo builds them, or in libexec. `PATH` is not searched: root runs this
@@ -59,14 +68,4 @@ fn places(own: &Path, name: &str) -> Vec<PathBuf> {
     let beside = folder.map(|folder| folder.join(name));
     let in_libexec = folder.and_then(Path::parent).map(|prefix| prefix.join(LIBEXEC).join(name));
     [beside, in_libexec].into_iter().flatten().collect()
-}
-
-fn missing(command: &OsStr, places: &[PathBuf]) -> String {
-    let command = command.display();
-    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-    format!(
-        "`cpuledger {command}` is a program of its own, and there is no {}: build it with `make all`, or install \
-         the package that has it",
-        places.join(" and no ")
-    )
 }

@@ -94,14 +94,6 @@ pub fn run_as_top(arguments: &[OsString]) -> anyhow::Result<()> {
     }
 }
 
-/// Runs `ps`; the first argument is the name of the program.
-///
-/// # Errors
-/// As `run`.
-pub fn run_as_ps(arguments: &[OsString]) -> anyhow::Result<()> {
-    ps::run(arguments.get(1..).unwrap_or_default())
-}
-
 /// What the verifier said.
 fn say_more(result: &anyhow::Result<()>) {
     let error = result.as_ref().err().and_then(|error| error.downcast_ref::<cpuledger::Error>());

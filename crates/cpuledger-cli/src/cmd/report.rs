@@ -154,7 +154,9 @@ enum Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct By {
     rows: Dimension,
+    /// What waited for a CPU most comes first.
     is_of_waits: bool,
+    /// The rows are of disks.
     is_of_devices: bool,
 }
 
@@ -192,11 +194,7 @@ fn parse_columns(names: &[String]) -> anyhow::Result<Vec<&'static Column>> {
 
 /// What is asked for.
 struct Question {
-    by: Dimension,
-    /// What waited for a CPU most comes first.
-    is_of_waits: bool,
-    /// The rows are of disks.
-    is_of_devices: bool,
+    by: By,
     /// What is told of each row; nothing: what is usual.
     columns: Vec<&'static Column>,
     top: usize,
@@ -207,7 +205,7 @@ struct Question {
 
 impl Question {
     fn of(arguments: &Arguments) -> anyhow::Result<Question> {
-        let By { rows: by, is_of_waits, is_of_devices } = parse_by(&arguments.by)?;
+        let by = parse_by(&arguments.by)?;
         let format = choose("--format", &arguments.format, FORMATS.into_iter())?;
         let mut columns = parse_columns(&arguments.columns)?;
         let has_own = arguments.compare.is_some() && format != Format::Json;
@@ -217,17 +215,17 @@ impl Question {
             ));
         }
         let is_of_one = arguments.compare.is_none() && arguments.fleet.is_none();
-        if is_of_waits && !(is_of_one && format != Format::Html) {
+        if by.is_of_waits && !(is_of_one && format != Format::Html) {
             return Err(usage(
                 "--by wait is for one span as text, csv or json: name another kind of rows".to_owned(),
             ));
         }
-        if is_of_devices && !(is_of_one && format != Format::Html && columns.is_empty()) {
+        if by.is_of_devices && !(is_of_one && format != Format::Html && columns.is_empty()) {
             return Err(usage(
                 "--by device is for one span as text, csv or json, without --columns".to_owned(),
             ));
         }
-        if is_of_waits && columns.is_empty() && format == Format::Text {
+        if by.is_of_waits && columns.is_empty() && format == Format::Text {
             columns = Column::of_waits();
         }
         let time = |option: &str, text: &str| {
@@ -263,15 +261,15 @@ impl Question {
         }
         let top = arguments.top.parse();
         let top = top.map_err(|_| usage(format!("--top needs a number of rows, not `{}`", arguments.top)))?;
-        Ok(Question { by, is_of_waits, is_of_devices, columns, top, format, spans })
+        Ok(Question { by, columns, top, format, spans })
     }
 
     fn dimensions(&self) -> Vec<Dimension> {
-        if self.is_of_devices {
+        if self.by.is_of_devices {
             return Vec::new();
         }
         let mut dimensions: Vec<Dimension> = self.sheets().collect();
-        if self.format == Format::Html && self.by != Dimension::Ancestor {
+        if self.format == Format::Html && self.by.rows != Dimension::Ancestor {
             dimensions.push(Dimension::Ancestor);
         }
         dimensions
@@ -288,8 +286,8 @@ impl Question {
     /// What there are reports by: a page has those of others, too.
     fn sheets(&self) -> impl Iterator<Item = Dimension> {
         let is_page = self.format == Format::Html;
-        let others = SHEETS.into_iter().filter(move |by| is_page && *by != self.by);
-        [self.by].into_iter().chain(others)
+        let others = SHEETS.into_iter().filter(move |by| is_page && *by != self.by.rows);
+        [self.by.rows].into_iter().chain(others)
     }
 }
 
@@ -303,7 +301,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let Span { since, until } = question.spans[0];
         return fleet::run(&fleet::Question {
             tables,
-            by: question.by.name(),
+            by: question.by.rows.name(),
             format: &arguments.format,
             top: question.top,
             span: [arguments.since.as_ref().map(|_| since), arguments.until.as_ref().map(|_| until)],
@@ -342,14 +340,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
-    let By { rows: by, is_of_waits, is_of_devices } = parse_by(by)?;
+    let by = parse_by(by)?;
     let format = choose("--format", format, FORMATS.into_iter())?;
     let (columns, spans) = (Vec::new(), vec![Span::ALL]);
-    let question = Question { by, is_of_waits, is_of_devices, columns, top: 30, format, spans };
+    let question = Question { by, columns, top: 30, format, spans };
     let mut recording = recording::open(path)?;
     let mut part = || Part::read(path, &mut recording, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
-    if format != Format::Html && !is_of_devices {
+    if format != Format::Html && !by.is_of_devices {
         bytes.extend(render_comparison(&question, &part()?, &part()?));
     }
     Ok(bytes)
@@ -387,7 +385,7 @@ impl Part {
         if question.tells(Needs::Counters) {
             empty = empty.with_counters();
         }
-        if question.is_of_devices {
+        if question.by.is_of_devices {
             empty = empty.with_devices();
         }
         if question.format == Format::Html
@@ -406,7 +404,9 @@ impl Part {
                 recording::extent(recording.span_realtime_ns())
             );
         }
-        if question.is_of_devices && read.accumulator.report(question.by, 0).balance.disks.intervals == 0 {
+        if question.by.is_of_devices
+            && read.accumulator.report(question.by.rows, 0).balance.disks.intervals == 0
+        {
             bail!(
                 "{}: no account of disks was recorded in that span: `cpuledger record --with disk` records one",
                 path.display()
@@ -449,13 +449,13 @@ impl Part {
 
     /// The rows of text, JSON and CSV: of ancestry branches that stand alone.
     fn ranked(&self, question: &Question, top: usize) -> Report {
-        let is_unit = question.by == Dimension::Unit;
+        let is_unit = question.by.rows == Dimension::Unit;
         let named = |name: Name| if is_unit { self.names.unit(name) } else { name };
-        let weigh = |amounts: &Amounts| match question.is_of_waits {
+        let weigh = |amounts: &Amounts| match question.by.is_of_waits {
             true => amounts.runqueue_wait_ns,
             false => Some(amounts.self_ns),
         };
-        self.accumulator.report_ranked((question.by, top), weigh, named)
+        self.accumulator.report_ranked((question.by.rows, top), weigh, named)
     }
 
     fn labels(&self, reports: &[&Report]) -> Labels {
@@ -493,7 +493,7 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
         return Ok(render_comparison(question, before, after));
     }
     let Some(part) = parts.first() else { bail!("there is no span") };
-    let by = question.by;
+    let by = question.by.rows;
     let report = part.ranked(question, question.top);
     let labels = part.labels(&[&report]);
     let columns = &question.columns;
@@ -502,9 +502,9 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut text = String::new();
     match question.format {
-        Format::Text if question.is_of_devices => view::devices::append_text(&mut text, &document),
-        Format::Json if question.is_of_devices => view::devices::append_json(&mut bytes, &document),
-        Format::Csv(cells) if question.is_of_devices => {
+        Format::Text if question.by.is_of_devices => view::devices::append_text(&mut text, &document),
+        Format::Json if question.by.is_of_devices => view::devices::append_json(&mut bytes, &document),
+        Format::Csv(cells) if question.by.is_of_devices => {
             view::devices::append_csv(&mut bytes, &document, cells);
         }
         Format::Text => view::text::append_report(&mut text, &document),
@@ -517,7 +517,7 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
 }
 
 fn render_comparison(question: &Question, before: &Part, after: &Part) -> Vec<u8> {
-    let by = question.by;
+    let by = question.by.rows;
     let reports = [before, after].map(|part| part.ranked(question, usize::MAX));
     let labels = [before, after].map(|part| part.labels(&[&reports[0], &reports[1]]));
     let rows = compare(&reports[0], &reports[1], question.top);

@@ -213,7 +213,7 @@ fn serve(
     books: &Books,
     signals: &Signals,
 ) -> anyhow::Result<()> {
-    let turn = manager::watchdog().map_or(LONGEST_TURN, |time| (time / 3).min(LONGEST_TURN));
+    let turn = sd_notify::watchdog_enabled().map_or(LONGEST_TURN, |time| (time / 3).min(LONGEST_TURN));
     loop {
         let is_heard = !books.is_alive() || manager::alive(server.connections(), !reload.is_running());
         let turn = if is_heard { turn } else { turn.min(SAY_AGAIN) };

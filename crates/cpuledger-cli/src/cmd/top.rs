@@ -31,7 +31,7 @@ use cpuledger_names::row::Surroundings;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::group::{self, Ancestry, Known, Sum};
-use cpuledger_view::interval::{Page, Writer};
+use cpuledger_view::interval::{self, Page};
 use cpuledger_view::key::Beside;
 use cpuledger_view::{csv, json};
 
@@ -188,7 +188,7 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
     while let Some(spot) = next {
         let Some(told) = recorded.replay.read(spot, &mut interval)? else { break };
         replay::notice(&told);
-        printer.make(&interval, Some(&told))?;
+        printer.make(&interval, Some(&told));
         printed.append(&mut printer.buffer);
         next = told.next;
     }
@@ -224,7 +224,6 @@ struct Printer<'a> {
     selection: Selection,
     around: Surroundings,
     namer: Namer,
-    writer: Writer,
     ancestors: Ancestors,
     /// Of the interval.
     boot_id: Option<String>,
@@ -255,7 +254,6 @@ impl Printer<'_> {
             selection: Selection::default(),
             around: Surroundings::now(),
             namer,
-            writer: Writer::default(),
             ancestors: Ancestors::default(),
             own_boot_id: boot_id.clone(),
             boot_id,
@@ -271,19 +269,19 @@ impl Printer<'_> {
 
     /// Prints an interval; of a recording, with what that says of it.
     fn print(&mut self, interval: &Interval, of: Option<&RecordedFacts>) -> anyhow::Result<()> {
-        self.make(interval, of)?;
+        self.make(interval, of);
         output::write(&self.buffer)
     }
 
     /// Makes what is printed of it.
-    fn make(&mut self, interval: &Interval, of: Option<&RecordedFacts>) -> anyhow::Result<()> {
+    fn make(&mut self, interval: &Interval, of: Option<&RecordedFacts>) {
         self.buffer.clear();
         match of {
             Some(told) => self.take_machine(interval, told),
             None if self.options.format == Format::Text => self.read_machine(),
             None => {}
         }
-        self.append(interval)
+        self.append(interval);
     }
 
     /// Reads the clocks and the load, which the head of the text shows.
@@ -313,7 +311,7 @@ impl Printer<'_> {
     }
 
     /// Appends the interval in the format that was asked for.
-    fn append(&mut self, interval: &Interval) -> anyhow::Result<()> {
+    fn append(&mut self, interval: &Interval) {
         self.around.begin(interval.processes.len() + interval.tasks.len());
         self.look_up_names(interval);
         self.look_up_for_filter(interval);
@@ -321,8 +319,7 @@ impl Printer<'_> {
         let filter = Filter { query: &self.options.query, around: &self.around, named: &named };
         self.selection.select(self.options, interval, &filter);
         if self.options.format == Format::Text {
-            self.append_text(interval, &named);
-            return Ok(());
+            return self.append_text(interval, &named);
         }
         let groups = self.groups(interval, &named);
         self.look_up_beside(interval);
@@ -340,13 +337,12 @@ impl Printer<'_> {
             json::append_groups(&mut self.buffer, &shown, by, &groups);
         } else if let Format::Csv(cells) = self.options.format {
             if !std::mem::replace(&mut self.has_header, true) {
-                csv::append_header(&mut self.buffer)?;
+                csv::append_header(&mut self.buffer);
             }
-            csv::append_interval(&mut self.buffer, &shown, cells)?;
+            csv::append_interval(&mut self.buffer, &shown, cells);
         } else {
             json::append_interval(&mut self.buffer, &shown);
         }
-        Ok(())
     }
 
     /// Looks up what the cgroups of all rows are called, if that is shown or filtered by.
@@ -433,7 +429,7 @@ impl Printer<'_> {
         if std::mem::replace(&mut self.has_header, true) {
             self.buffer.push(b'\n');
         }
-        self.writer.append_interval(&mut self.buffer, &shown, &page);
+        interval::append_interval(&mut self.buffer, &shown, &page);
         if self.selection.is_limited_to_idle(self.options) {
             self.buffer.extend_from_slice(
                 b"No selected process ran in this interval (--all lists those that live and did not run)\n",

@@ -159,7 +159,7 @@ const SIXTEEN: [Color; 16] = [
 ];
 
 /// The number of one of the 16.
-fn number(color: Color) -> Option<u8> {
+pub fn number(color: Color) -> Option<u8> {
     SIXTEEN.iter().position(|of| *of == color).map(|number| number as u8)
 }
 
@@ -172,34 +172,6 @@ pub fn nearest(color: Color) -> Color {
         squared(red, of.0) + squared(green, of.1) + squared(blue, of.2)
     };
     (16..=u8::MAX).min_by_key(|&index| distance(index)).map_or(color, Color::Indexed)
-}
-
-/// Red, green and blue of a colour, those of xterm for the 16; `None`: that of the terminal.
-#[cfg(test)]
-pub fn rgb_of(color: Color) -> Option<(u8, u8, u8)> {
-    const XTERM: [(u8, u8, u8); 16] = [
-        (0, 0, 0),
-        (205, 0, 0),
-        (0, 205, 0),
-        (205, 205, 0),
-        (0, 0, 238),
-        (205, 0, 205),
-        (0, 205, 205),
-        (229, 229, 229),
-        (127, 127, 127),
-        (255, 0, 0),
-        (0, 255, 0),
-        (255, 255, 0),
-        (92, 92, 255),
-        (255, 0, 255),
-        (0, 255, 255),
-        (255, 255, 255),
-    ];
-    match color {
-        Color::Rgb(red, green, blue) => Some((red, green, blue)),
-        Color::Indexed(index @ 16..) => Some(of_palette(index)),
-        named => number(named).map(|number| XTERM[usize::from(number)]),
-    }
 }
 
 /// The one of the eight that is nearest. A dark grey is their white, as it is there to be read.
@@ -220,7 +192,7 @@ fn reduced(color: Color) -> Color {
 }
 
 /// Red, green and blue of one of the 256 behind the first 16.
-fn of_palette(index: u8) -> (u8, u8, u8) {
+pub fn of_palette(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = (index - 232) * 10 + 8;
         return (grey, grey, grey);

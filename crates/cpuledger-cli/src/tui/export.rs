@@ -20,7 +20,7 @@ use super::state::State;
 /// When there is such a file, or it cannot be written.
 pub fn write(state: &State, format: ExportFormat, path: &str) -> anyhow::Result<String> {
     let Some(frame) = &state.frame else { bail!("the first interval has not ended yet") };
-    let bytes = bytes(state, frame, format)?;
+    let bytes = bytes(state, frame, format);
     let context = || format!("cannot write {path}");
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let file = match file {
@@ -44,7 +44,7 @@ fn fill(path: &str, mut file: impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The text of the file.
-pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Result<Vec<u8>> {
+pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> Vec<u8> {
     let seen = seen(state, frame);
     let all = |count: usize| (0..count).collect::<Vec<usize>>();
     let [processes, tasks] = [&seen.processes, &seen.tasks].map(|rows| all(rows.len()));
@@ -63,11 +63,11 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
     match format {
         ExportFormat::Json => json::append_interval(&mut bytes, &shown),
         ExportFormat::Csv => {
-            csv::append_header(&mut bytes)?;
-            csv::append_interval(&mut bytes, &shown, csv::Cells::Plain)?;
+            csv::append_header(&mut bytes);
+            csv::append_interval(&mut bytes, &shown, csv::Cells::Plain);
         }
     }
-    Ok(bytes)
+    bytes
 }
 
 /// The interval with the rows of the lines alone, in their order.

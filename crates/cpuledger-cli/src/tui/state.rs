@@ -7,8 +7,8 @@ mod unread;
 use cpuledger::interval::Row;
 use cpuledger::{Account, Accounts, Field, FieldSet, SourceKind, Task, TaskId};
 use cpuledger_proc::escape::escaped;
-use cpuledger_view::group;
-use cpuledger_view::group::exited_row;
+use cpuledger_view::group::{self, exited_row};
+use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 use rustix::process::geteuid;
@@ -309,21 +309,12 @@ impl State {
             SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => false,
         });
         let settings = &self.settings;
-        let of_key = |key: Option<cpuledger_view::key::Key>| match key {
-            Some(cpuledger_view::key::Key::Field(field)) => FieldSet::of(&[field]),
-            _ => FieldSet::EMPTY,
-        };
         let fields = if has_cheap_detail || self.detail.is_some() {
             FieldSet::ALL
         } else {
-            let shown = settings
-                .columns
-                .iter()
-                .map(|shown| of_key(shown.column.key()).union(shown.column.cell().fields()));
-            let sorted = of_key(
-                cpuledger_view::interval::column::TableColumn::by_name(settings.order().0)
-                    .and_then(|c| c.key()),
-            );
+            let shown = settings.columns.iter().map(|shown| shown.column.fields());
+            let sorted =
+                TableColumn::by_name(settings.order().0).map_or(FieldSet::EMPTY, TableColumn::fields);
             let always = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
             let states = if settings.has_states { Times::FIELDS } else { FieldSet::EMPTY };
             shown

@@ -4,7 +4,7 @@ use super::{Page, in_braces};
 use crate::books::Books;
 use crate::compat::containers::{Containers, Labels};
 use crate::compat::groups::{Gauges, Groups};
-use crate::families::{Family, OF_CADVISOR, OF_PROCESS_EXPORTER, OfContainer, OfGroup};
+use crate::families::{Family, OF_CADVISOR, OF_PROCESS_EXPORTER, OfGroup};
 use crate::labels::REST;
 use crate::modes::Modes;
 
@@ -81,7 +81,7 @@ impl Page {
     }
 
     fn of_containers(&mut self, family: &Family, containers: &Containers) {
-        let crate::families::Kind::Container(figure) = family.kind else { return };
+        let crate::families::Kind::Container(cpu, figure) = family.kind else { return };
         let table = &containers.table;
         let own = table.series(&[]).map(|(name, series)| {
             let labels = containers.labels(name).cloned().unwrap_or_default();
@@ -89,18 +89,13 @@ impl Page {
         });
         let rest = (REST.to_owned(), Labels::default(), &table.rest().modes, table.created_ns());
         for (id, labels, modes, created_ns) in own.chain([rest]) {
-            let (cpu, ns) = match figure {
-                OfContainer::Usage => (Some(("cpu", "total")), modes.executed_ns()),
-                OfContainer::User => (None, modes.user_ns),
-                OfContainer::System => (None, modes.system_ns),
-            };
             let Labels { container, image, name, namespace, pod } = &labels;
             let others =
                 [("id", &id), ("image", image), ("name", name), ("namespace", namespace), ("pod", pod)];
             let others = others.into_iter().map(|(label, value)| (label, value.as_str()));
             let container = [("container", container.as_str())];
-            let labels = in_braces(container.into_iter().chain(cpu).chain(others));
-            self.sample(family, &labels, ns);
+            let labels = in_braces(container.into_iter().chain(cpu.iter().copied()).chain(others));
+            self.sample(family, &labels, figure(modes));
             self.created(family, &labels, created_ns);
         }
     }

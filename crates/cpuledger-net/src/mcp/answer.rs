@@ -125,14 +125,13 @@ impl Tool {
             format!("`by` is one of {}", Dimension::SIDE_BY_SIDE.map(Dimension::name).join(", "))
         })?;
         let found = read(recording, source, &span, &Question::by(&[by]), &|| Ok(()))?;
-        let mut report = found.accumulator.report(by, if self == Tool::Usage { top } else { usize::MAX });
-        if self == Tool::Waiters {
-            report.rows.sort_by_key(|row| std::cmp::Reverse(row.amounts.runqueue_wait_ns));
-            for row in report.rows.drain(top.min(report.rows.len())..) {
-                report.other.add(&row.amounts);
-                report.other_names += 1;
+        let report = match self {
+            Tool::Waiters => {
+                let weigh = |amounts: &Amounts| amounts.runqueue_wait_ns;
+                found.accumulator.report_ranked((by, top), weigh, |name| name)
             }
-        }
+            Tool::Usage | Tool::Build => found.accumulator.report(by, top),
+        };
         let users = Users::shared();
         // All are asked for before the first is waited for.
         report.rows.iter().for_each(|row| labels::ask_ahead(&row.name, &users));

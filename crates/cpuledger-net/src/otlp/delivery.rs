@@ -99,15 +99,11 @@ impl Outbox {
         }
     }
 
-    fn done(&self, entry: &Entry) {
-        self.queue().done(entry);
-        self.taken.fetch_add(1, Ordering::Relaxed);
-        self.changed.notify_all();
-    }
-
-    fn refuse(&self, entry: &Entry) {
-        self.queue().refused(entry);
-        self.refused.fetch_add(1, Ordering::Relaxed);
+    /// A request is taken, or refused for good.
+    fn settle(&self, entry: &Entry, is_taken: bool) {
+        self.queue().settle(entry, is_taken);
+        let count = if is_taken { &self.taken } else { &self.refused };
+        count.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
@@ -115,11 +111,7 @@ impl Outbox {
     #[cfg(test)]
     pub fn settle_first(&self, is_taken: bool) -> Option<Arc<[u8]>> {
         let (entry, body) = self.queue().first()?;
-        if is_taken {
-            self.done(&entry)
-        } else {
-            self.refuse(&entry)
-        }
+        self.settle(&entry, is_taken);
         Some(body)
     }
 
@@ -207,7 +199,7 @@ fn deliver(outbox: &Outbox, target: &Target) {
         let (entry, body) = outbox.first();
         match send(&agent, target, &body) {
             Outcome::Taken(rejected, reason) => {
-                outbox.done(&entry);
+                outbox.settle(&entry, true);
                 if rejected > 0 {
                     outbox.rejected_points.fetch_add(rejected, Ordering::Relaxed);
                     say(format!("{target} has not taken some points: {reason}"));
@@ -217,7 +209,7 @@ fn deliver(outbox: &Outbox, target: &Target) {
                 (pause, is_late) = (PAUSES[0], false);
             }
             Outcome::Refused(reason) => {
-                outbox.refuse(&entry);
+                outbox.settle(&entry, false);
                 say(format!("{target} refuses requests ({reason}): they are dropped"));
                 (pause, is_late) = (PAUSES[0], true);
             }

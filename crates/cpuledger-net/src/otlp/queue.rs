@@ -36,7 +36,7 @@ pub struct Entry {
 }
 
 /// The requests, oldest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Queue {
     folder: Option<PathBuf>,
     /// Held for as long as this is.
@@ -62,16 +62,7 @@ pub enum Kept {
 impl Queue {
     /// In memory.
     pub fn in_memory(limit_bytes: u64) -> Queue {
-        Queue {
-            folder: None,
-            _lock: None,
-            limit_bytes: limit_bytes.min(IN_MEMORY_BYTES),
-            entries: VecDeque::new(),
-            bytes: 0,
-            next: 1,
-            dropped: 0,
-            pushes: Pushes::default(),
-        }
+        Queue { limit_bytes: limit_bytes.min(IN_MEMORY_BYTES), next: 1, ..Queue::default() }
     }
 
     /// In a folder, which is made if it is missing, with what an earlier run has left there.
@@ -116,8 +107,7 @@ impl Queue {
             bytes: entries.iter().map(|entry| entry.bytes).sum(),
             entries: entries.into(),
             next,
-            dropped: 0,
-            pushes: Pushes::default(),
+            ..Queue::default()
         };
         queue.make_room(0);
         Ok(queue)
@@ -200,17 +190,8 @@ impl Queue {
         }
     }
 
-    /// It is taken. It may have been dropped meanwhile.
-    pub fn done(&mut self, entry: &Entry) {
-        self.end(entry, true);
-    }
-
-    /// It will never be taken.
-    pub fn refused(&mut self, entry: &Entry) {
-        self.end(entry, false);
-    }
-
-    fn end(&mut self, entry: &Entry, is_taken: bool) {
+    /// It is taken, or never will be. It may have been dropped meanwhile.
+    pub fn settle(&mut self, entry: &Entry, is_taken: bool) {
         if let Some(place) = self.entries.iter().position(|own| own.number == entry.number) {
             self.remove(place, is_taken);
         }

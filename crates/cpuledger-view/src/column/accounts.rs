@@ -7,61 +7,25 @@ use crate::figure::Key as Figure;
 
 /// Sockets, what goes over the network first; waits, those that made others wait first; disks, reads first.
 pub(super) static COLUMNS: &[Column] = &[
-    Column {
-        figure: Some(Figure::Field(Field::NetworkSent)),
-        in_table: in_table!(43 "SENT" right 6 rank 3 Rate sums; "KiB a second that it sent by all sockets but Unix sockets (--with network)."),
+    field! { NetworkSent; 43 "SENT" right 6 rank 3 Rate sums; "KiB a second that it sent by all sockets but Unix sockets (--with network)." => {
         aliases: &[("sent", "bytes sent by TCP, UDP and other network sockets")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::NetworkReceived)),
-        in_table: in_table!(44 "RECV" right 6 rank 3 Rate sums; "KiB a second that it received, likewise."),
+    } },
+    field! { NetworkReceived; 44 "RECV" right 6 rank 3 Rate sums; "KiB a second that it received, likewise." => {
         orders: &["RECEIVED"],
         aliases: &[("recv", "bytes received by TCP, UDP and other network sockets")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::UnixSent)),
-        in_table: in_table!(45 "U.SENT" right 6 rank 8 Rate sums; "KiB a second that it sent by Unix sockets (--with network)."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::UnixReceived)),
-        in_table: in_table!(46 "U.RECV" right 6 rank 8 Rate sums; "KiB a second that it received by Unix sockets."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::WaitCaused)),
-        in_table: in_table!(49 "CAUSED" right 7 rank 3 Share sums; "Time that others waited for the CPU that it had, in percent of the interval: 200 is two that waited all the time (--with blame)."),
+    } },
+    field! { UnixSent; 45 "U.SENT" right 6 rank 8 Rate sums; "KiB a second that it sent by Unix sockets (--with network)." },
+    field! { UnixReceived; 46 "U.RECV" right 6 rank 8 Rate sums; "KiB a second that it received by Unix sockets." },
+    field! { WaitCaused; 49 "CAUSED" right 7 rank 3 Share sums; "Time that others waited for the CPU that it had, in percent of the interval: 200 is two that waited all the time (--with blame)." => {
         orders: &["CAUSED"],
         aliases: &[("caused", "time that others waited for the CPU that it had")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::WaitSuffered)),
-        in_table: in_table!(50 "SUFFERED" right 8 rank 3 Share sums; "Time that it waited for a CPU, in percent of the interval: 200 is two that waited all the time (--with blame)."),
+    } },
+    field! { WaitSuffered; 50 "SUFFERED" right 8 rank 3 Share sums; "Time that it waited for a CPU, in percent of the interval: 200 is two that waited all the time (--with blame)." => {
         orders: &["SUFFERED"],
         aliases: &[("suffered", "time that it waited for a CPU, as blame has it")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::DiskReadBytes)),
-        in_table: in_table!(47 "D.READ" right 6 rank 7 Rate sums; "KiB a second that disks have read for it (--with disk)."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::DiskWrittenBytes)),
-        in_table: in_table!(48 "D.WRITE" right 7 rank 7 Rate sums; "KiB a second that disks have written for it (--with disk)."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::DiskBlocked)),
-        in_table: in_table!(54 "%DISK" right 5 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for its own requests at disks: part of %IO (--with disk)."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::SwapBlocked)),
-        in_table: in_table!(55 "%SWAPIN" right 7 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for swapped pages: part of %DISK (--with disk)."),
-        ..Column::NOWHERE
-    },
+    } },
+    field! { DiskReadBytes; 47 "D.READ" right 6 rank 7 Rate sums; "KiB a second that disks have read for it (--with disk)." },
+    field! { DiskWrittenBytes; 48 "D.WRITE" right 7 rank 7 Rate sums; "KiB a second that disks have written for it (--with disk)." },
+    field! { DiskBlocked; 54 "%DISK" right 5 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for its own requests at disks: part of %IO (--with disk)." },
+    field! { SwapBlocked; 55 "%SWAPIN" right 7 rank 7 ElapsedShare sums; "Share of its time alive in which it waited for swapped pages: part of %DISK (--with disk)." },
 ];

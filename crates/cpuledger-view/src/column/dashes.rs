@@ -22,8 +22,7 @@ macro_rules! dashes {
             needs: FieldSet::of(&[$($(Field::$field),*)?]),
             optional: FieldSet::EMPTY,
             lookups: Lookups::NONE$($(.union(Lookups::$lookup))*)?,
-            write: |_, cell| cell.push(b'-'),
-            key: dashes!(@key $($key)?),
+            shown: (|_, cell| cell.push(b'-'), dashes!(@key $($key)?)),
             help: $help,
         }), $(order_letter: Some($letter),)? ..Column::NOWHERE },)*)*];
     };
@@ -49,16 +48,16 @@ dashes! {
     NotShown: "Something to sort by, which procps does not show." {
         "cutime" "-"; 1 Right letter 'j' => [User ChildrenUser] [] |row| Key::from(row.ticks(row.task.user_ns) + row.ticks(row.task.children_user_ns));
         "utime" "UTIME"; 6 Right letter 'k' => [User] [] |row| Key::from(row.ticks(row.task.user_ns));
-        "cmin_flt" "-"; 1 Right letter 'n' => [ChildrenMinorFaults] [] number!(children_minor_faults);
-        "cmaj_flt" "-"; 1 Right letter 'N' => [ChildrenMajorFaults] [] number!(children_major_faults);
-        "resident" "RES", "m_resident" "RES"; 5 Right letter 'R' => [Rss] [] number!(rss_bytes);
-        "share" "-"; 1 Right letter 'S' => [Shared] [] number!(shared_bytes);
-        "m_share" "SHRD"; 5 Right => [Shared] [] number!(shared_bytes);
-        "vm_lock" "LCK"; 3 Right => [Locked] [] number!(locked_bytes);
+        "cmin_flt" "-"; 1 Right letter 'n' => [ChildrenMinorFaults] [] by_number!(children_minor_faults);
+        "cmaj_flt" "-"; 1 Right letter 'N' => [ChildrenMajorFaults] [] by_number!(children_major_faults);
+        "resident" "RES", "m_resident" "RES"; 5 Right letter 'R' => [Rss] [] by_number!(rss_bytes);
+        "share" "-"; 1 Right letter 'S' => [Shared] [] by_number!(shared_bytes);
+        "m_share" "SHRD"; 5 Right => [Shared] [] by_number!(shared_bytes);
+        "vm_lock" "LCK"; 3 Right => [Locked] [] by_number!(locked_bytes);
         "vm_data" "DATA"; 5 Right => [] [STATUS] |row| Key::of_option(figures::private_kib(row));
         "vm_stack" "STACK"; 5 Right => [] [STATUS] |row| Key::of_option(figures::stack_kib(row));
-        "start_code" "S_CODE"; 16 Right => [] [ADDRESSES] |row| Key::of_option(figures::code_begin(row));
-        "end_code" "E_CODE"; 16 Right => [] [ADDRESSES] |row| Key::of_option(figures::code_end(row));
+        "start_code" "S_CODE"; 16 Right => [] [ADDRESSES] |row| Key::of_option(figures::addresses(row).map(|of| of.code_begin));
+        "end_code" "E_CODE"; 16 Right => [] [ADDRESSES] |row| Key::of_option(figures::addresses(row).map(|of| of.code_end));
     }
     NotShown: "A name that procps takes for the sake of others: always -." {
         "acflag" "ACFLG"; 5 Right;

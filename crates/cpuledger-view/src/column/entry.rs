@@ -119,6 +119,9 @@ impl Column {
     }
 }
 
+/// How a row is written, and what it is sorted by.
+pub type Shown = (fn(&Row<'_>, &mut Vec<u8>), for<'a> fn(&Row<'a>) -> sort::Key<'a>);
+
 /// A column of the listings of `ps`.
 #[derive(Debug)]
 pub struct Listed {
@@ -142,10 +145,8 @@ pub struct Listed {
     pub optional: FieldSet,
     /// What has to be looked up.
     pub lookups: Lookups,
-    /// Appends the cell, unaligned.
-    pub write: fn(&Row<'_>, &mut Vec<u8>),
-    /// What it is sorted by.
-    pub key: for<'a> fn(&Row<'a>) -> sort::Key<'a>,
+    /// What appends the cell, unaligned, and what it is sorted by.
+    pub shown: Shown,
     /// One sentence for help and documentation.
     pub help: &'static str,
 }
@@ -274,11 +275,11 @@ pub(super) const fn total(place: u8, name: &'static str, field: Field) -> TopFie
     TopField { place, name, by: By::Total(field) }
 }
 
-/// A list of columns of `ps`, each with what else shows it behind `=>`, as members of [`Column`].
+/// A list of columns of `ps`, each with the field that it shows and what else shows it behind `=>`, as members of [`Column`].
 macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
-       [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])? $(as $text:ident $(($number:literal))?)?; $write:expr; $key:expr; $help:literal
-       $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
+       [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])? $(as $text:ident $(($number:literal))?)?; $shown:expr; $help:literal
+       $(=> $($figure:ident)? { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
         pub(super) static COLUMNS: &[Column] = &[$(Column {
             listed: Some(Listed {
                 names: &[$(($name, $header)),+],
@@ -291,11 +292,10 @@ macro_rules! columns {
                 needs: FieldSet::of(&[$(Field::$field),*]),
                 optional: FieldSet::of(&[$($(Field::$option),*)?]),
                 lookups: Lookups::NONE$(.union(Lookups::$lookup))*,
-                write: $write,
-                key: $key,
+                shown: $shown,
                 help: $help,
             }),
-            $($($facet: $value,)+)?
+            $($(figure: Some(Figure::Field(Field::$figure)),)? $($facet: $value,)+)?
             ..Column::NOWHERE
         }),*];
     };
@@ -308,6 +308,19 @@ macro_rules! part {
         Column {
             figure: Some(Figure::Part(&Part { key: $key, help: $help, value: $value })),
             listed: watched(&[($key, $header)], $width, $in_ps),
+            $($($facet: $shown,)+)?
+            ..Column::NOWHERE
+        }
+    };
+}
+
+/// A column of `top` that is a field, or drawn: `FIELD`, what [`in_table!`] takes, and what else shows it behind `=>`.
+macro_rules! field {
+    ($($field:ident)?; $($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:literal)?
+     $(=> { $($facet:ident: $shown:expr),+ $(,)? })?) => {
+        Column {
+            $(figure: Some(Figure::Field(Field::$field)),)?
+            $(in_table: in_table!($place $header $side $width rank $rank $cell $($sums)?; $help),)?
             $($($facet: $shown,)+)?
             ..Column::NOWHERE
         }
@@ -347,9 +360,26 @@ macro_rules! in_table {
     (@) => { false };
 }
 
-/// A sort key that is a number of the task.
+/// A number of the task, as it is.
 macro_rules! number {
-    ($member:ident) => {
-        |row| Key::Number(i128::from(row.task.$member))
+    ($($member:tt)+) => {
+        (|row, cell| cell::unsigned(cell, row.task.$($member)+), by_number!($($member)+))
+    };
+}
+
+/// A sort key that is a number of the task.
+macro_rules! by_number {
+    ($($member:tt)+) => {
+        |row| Key::from(row.task.$($member)+)
+    };
+}
+
+/// A text that was looked up; `-` where there is none.
+macro_rules! detail {
+    ($detail:ident) => {
+        (
+            |row, cell| cell::text_or_dash(row, cell, row.around.details.$detail(row.task)),
+            |row| Key::Bytes(row.around.details.$detail(row.task)),
+        )
     };
 }

@@ -26,8 +26,7 @@ pub(super) const fn watched(
         needs: FieldSet::EMPTY,
         optional: FieldSet::EMPTY,
         lookups: Lookups::NONE,
-        write: |_, cell| cell.push(b'-'),
-        key: |_| sort::Key::Absent,
+        shown: (|_, cell| cell.push(b'-'), |_| sort::Key::Absent),
         help,
     })
 }
@@ -115,53 +114,28 @@ pub(super) static COLUMNS: &[Column] = &[
             in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         }
     },
-    Column {
-        in_table: in_table!(20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar."),
-        ..Column::NOWHERE
-    },
-    Column {
-        in_table: in_table!(53 "HISTORY" right 10 rank 7 History; "Share of a CPU in each of the last intervals, the newest at the right."),
-        ..Column::NOWHERE
-    },
-    Column {
-        in_table: in_table!(21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree."),
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::User)),
-        in_table: in_table!(22 "USR" right 5 rank 6 Share sums; "CPU time in user mode."),
+    field! { ; 20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar." },
+    field! { ; 53 "HISTORY" right 10 rank 7 History; "Share of a CPU in each of the last intervals, the newest at the right." },
+    field! { ; 21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree." },
+    field! { User; 22 "USR" right 5 rank 6 Share sums; "CPU time in user mode." => {
         aliases: &[("usr", "CPU time in user mode, in percent")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::System)),
-        in_table: in_table!(23 "SYS" right 5 rank 6 Share sums; "CPU time in the kernel."),
+    } },
+    field! { System; 23 "SYS" right 5 rank 6 Share sums; "CPU time in the kernel." => {
         aliases: &[("sys", "CPU time in the kernel, in percent")],
         order_letter: Some('K'),
-        ..Column::NOWHERE
-    },
-    Column { figure: Some(Figure::Field(Field::ChildrenSystem)), order_letter: Some('J'), ..Column::NOWHERE },
-    Column {
-        figure: Some(Figure::Field(Field::Pid)),
-        in_table: in_table!(12 "TGID" right 7 rank 3 Pid; "Id of the process."),
+    } },
+    field! { ChildrenSystem; => { order_letter: Some('J') } },
+    field! { Pid; 12 "TGID" right 7 rank 3 Pid; "Id of the process." => {
         procps: &[total(30, "TGID", Field::Pid)],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::Shared)),
-        in_table: in_table!(6 "SHR" right 6 rank 8 Size; "Resident file and shared memory."),
+    } },
+    field! { Shared; 6 "SHR" right 6 rank 8 Size; "Resident file and shared memory." => {
         procps: &[total(24, "SHR", Field::Shared)],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::Swap)),
+    } },
+    field! { Swap; => {
         orders: &["SWAP"],
         procps: &[total(22, "SWAP", Field::Swap)],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Field(Field::Locked)),
+    } },
+    field! { Locked; => {
         procps: &[total(33, "RSlk", Field::Locked)],
-        ..Column::NOWHERE
-    },
+    } },
 ];

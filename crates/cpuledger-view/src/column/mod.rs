@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! "time" "TIME", "atime" "TIME", "cputime" "TIME"; 8 Right Push Both; [User System] [];
-//!     cell::time; |r| Key::from(r.cpu_ticks());
+//!     (cell::time, |r| Key::from(r.cpu_ticks()));
 //!     "CPU time, [days-]hh:mm:ss." => {
 //!         in_table: in_table!(10 "TIME+" right 9 rank 6 Time sums; "CPU time since the start: minutes, seconds, hundredths."),
 //!         orders: &["TIME"],
@@ -23,7 +23,7 @@
 //!
 //! | member | what it says | what reads it |
 //! |---|---|---|
-//! | the names, width and alignment, `write`, `key` (`listed`) | how `ps` lists and sorts it (`key` is that of the order) | `ps`: `-o`, `--sort`, `--help`, `L`, its JSON and CSV |
+//! | the names, width and alignment, `shown` (`listed`) | how `ps` lists it and, second in `shown`, sorts it | `ps`: `-o`, `--sort`, `--help`, `L`, its JSON and CSV |
 //! | `[Field …]`, `[LOOKUP …]` | what a source has to read, and what has to be looked up | `ps` |
 //! | `as …` | what options such as `n`, `c` and `e` change of its text | `ps` |
 //! | `figure` | the field of a task, or the part of an interval, that it shows | `top`: JSON, CSV, orders, filters |
@@ -33,7 +33,7 @@
 //! | `order_letter`, `aix` | its letters | `ps O`, `ps -o %p` |
 //!
 //! A new entry with `in_table` takes the next free place, so it is not in the text of `top --batch` (`BATCH_PLACES`). Another text of one field is
-//! an entry for `ps` (`write`, `key`). For `top` and the screen it needs a `TableCell` of its own, and for JSON and CSV a field. Then run what
+//! an entry for `ps` (`shown`). For `top` and the screen it needs a `TableCell` of its own, and for JSON and CSV a field. Then run what
 //! is listed above from `cargo test -p cpuledger-view` on. `CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-view` writes the tables of `docs/ps.md` and
 //! `docs/privileges.md`.
 
@@ -53,7 +53,7 @@ mod states;
 mod time;
 
 pub use entry::{
-    Align, BATCH_PLACES, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField,
+    Align, BATCH_PLACES, By, Column, Dash, InTable, Lines, Listed, Overflow, Shown, TableCell, Text, TopField,
 };
 
 /// Every column but the plain fields, by topic.

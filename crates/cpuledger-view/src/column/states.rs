@@ -23,13 +23,10 @@ pub(super) static COLUMNS: &[Column] = &[
             aliases: &[("stl", "percent of its time on a CPU without executing"), ("stolen", "the same")],
         }
     },
-    Column {
-        figure: Some(Figure::Field(Field::RunqueueWait)),
-        in_table: in_table!(25 "%WAIT" right 5 rank 5 ElapsedShare sums; "Share of its time alive in which it waited for a CPU."),
+    field! { RunqueueWait; 25 "%WAIT" right 5 rank 5 ElapsedShare sums; "Share of its time alive in which it waited for a CPU." => {
         orders: &["WAIT"],
         aliases: &[("wait", "percent of its time waiting for a CPU")],
-        ..Column::NOWHERE
-    },
+    } },
     part! { "blocked_ns" "BLOCKED_NS" 15; |usage| part(usage, |states| states.blocked_ns);
         "Time blocked, on I/O or anything else that no signal interrupts; only the ledger knows it.";
         "Time blocked, on I/O or anything else: always shown as `-` here; see `cpuledger top`." => {

@@ -9,7 +9,6 @@ use super::column::{CellContext, Columns, TableColumn, append_decimals, append_p
 use super::{Page, Writer, context_of, for_each_row};
 use crate::cell::{signed, unsigned};
 use crate::group::Sum;
-use crate::key::Shown;
 use crate::shares::cells::Cells;
 use crate::shares::columns::{Room, columns};
 
@@ -21,102 +20,80 @@ const SHARE_WIDTH: usize = 5;
 /// Tasks that were blocked all the time that have a line each.
 const MOST_BLOCKED_LINES: usize = 40;
 
-impl Writer {
+impl Writer<'_> {
     /// A line for each row, with its states.
-    pub(super) fn append_states(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+    pub(super) fn append_states(&mut self) {
         let mut has_unseen = false;
-        for_each_row(shown, page, |row, _| has_unseen |= is_unseen(&row.usage));
-        let room = Room { width: page.width, has_unseen, is_exact: false, without: &["STATES"] };
-        self.append_rows(text, &columns(&room), shown, page);
+        for_each_row(self.shown, self.page, |row, _| has_unseen |= is_unseen(&row.usage));
+        let room = Room { width: self.page.width, has_unseen, is_exact: false, without: &["STATES"] };
+        self.append_rows(&columns(&room));
     }
 
     /// A line for each row.
-    pub(super) fn append_rows(
-        &mut self,
-        text: &mut Vec<u8>,
-        columns: &Columns,
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
+    pub(super) fn append_rows(&mut self, columns: &Columns) {
         self.append_headers(columns);
-        self.end_line(text, page);
-        for_each_row(shown, page, |row, context| {
+        self.end_line();
+        for_each_row(self.shown, self.page, |row, context| {
             self.append_cells(columns, row, context);
-            self.end_line(text, page);
+            self.end_line();
         });
     }
 
     /// A line for each group.
-    pub(super) fn append_groups(
-        &mut self,
-        text: &mut Vec<u8>,
-        groups: &[Sum],
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
-        let rows = if shown.tasks.is_some() { &shown.interval.tasks } else { &shown.interval.processes };
+    pub(super) fn append_groups(&mut self, groups: &[Sum]) {
+        let rows = if self.shown.tasks.is_some() {
+            &self.shown.interval.tasks
+        } else {
+            &self.shown.interval.processes
+        };
         let columns = if rows.iter().any(|row| row.usage.states.is_some()) {
-            columns_of_sums(groups, page)
+            columns_of_sums(groups, self.page)
         } else {
             // The only state that other sources know.
             let wait = TableColumn::by_name("%WAIT");
             wait.map(|column| (column, column.width(false))).into_iter().collect()
         };
-        self.append_sums(text, ["ROWS", "GROUP"], &columns, groups, shown, page);
+        self.append_sums(["ROWS", "GROUP"], &columns, groups);
     }
 
     /// A line for each name of the dead.
-    pub(super) fn append_dead_names(
-        &mut self,
-        text: &mut Vec<u8>,
-        names: &[Sum],
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
-        let columns = if page.has_states { columns_of_sums(names, page) } else { Columns::new() };
-        self.append_sums(text, ["EXITED", "COMMAND"], &columns, names, shown, page);
+    pub(super) fn append_dead_names(&mut self, names: &[Sum]) {
+        let columns = if self.page.has_states { columns_of_sums(names, self.page) } else { Columns::new() };
+        self.append_sums(["EXITED", "COMMAND"], &columns, names);
     }
 
     /// A line for each task that was blocked all the time.
-    pub(super) fn append_blocked(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let Some(blocked) = &shown.interval.blocked else { return };
-        if shown.blocked.is_empty() {
+    pub(super) fn append_blocked(&mut self) {
+        let Some(blocked) = &self.shown.interval.blocked else { return };
+        if self.shown.blocked.is_empty() {
             return;
         }
-        text.push(b'\n');
-        for &index in shown.blocked.iter().take(MOST_BLOCKED_LINES) {
+        self.text.push(b'\n');
+        for &index in self.shown.blocked.iter().take(MOST_BLOCKED_LINES) {
             self.say("Blocked all the time: ");
             append_blocked_task(&mut self.line, &blocked[index]);
-            self.end_line(text, page);
+            self.end_line();
         }
         // Of those that are not in the list it is not known whether they were asked for.
-        let not_listed = shown.interval.blocked_tasks - blocked.len() as u64;
-        let others = shown.blocked.len().saturating_sub(MOST_BLOCKED_LINES) as u64 + not_listed;
+        let not_listed = self.shown.interval.blocked_tasks - blocked.len() as u64;
+        let others = self.shown.blocked.len().saturating_sub(MOST_BLOCKED_LINES) as u64 + not_listed;
         if others > 0 {
-            self.say_line(text, &format!("Blocked all the time: {others} more"), page);
+            self.say_line(&format!("Blocked all the time: {others} more"));
         }
     }
 
-    fn append_sums(
-        &mut self,
-        text: &mut Vec<u8>,
-        [count, name]: [&str; 2],
-        columns: &Columns,
-        sums: &[Sum],
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
+    fn append_sums(&mut self, [count, name]: [&str; 2], columns: &Columns, sums: &[Sum]) {
         self.say_cell(count, COUNT_WIDTH, false);
         self.say_cell("%CPU", SHARE_WIDTH, false);
         self.append_headers(columns);
-        self.say_line(text, name, page);
-        let context = context_of(shown, page);
+        self.say_line(name);
+        let context = context_of(self.shown, self.page);
         for sum in sums {
             self.say_figure(COUNT_WIDTH, Some(sum.rows as u64), unsigned);
             let share = per_mille(sum.total.usage.cpu_ns, context.length_ns);
             self.say_figure(SHARE_WIDTH, Some(share), append_per_mille);
             self.append_cells(columns, &sum.total, &context);
-            self.say_line(text, sum.name.label(), page);
+            self.say_line(sum.name.label());
         }
     }
 

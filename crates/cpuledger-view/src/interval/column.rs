@@ -9,7 +9,7 @@ use crate::figure::alive_ns;
 use crate::key::Key;
 use crate::layout;
 use crate::shares::{StateCell, StateColumn};
-use cpuledger_model::field::{Field, Unit, Value};
+use cpuledger_model::field::{Field, FieldSet, Unit, Value};
 use cpuledger_model::interval::Row;
 use cpuledger_model::task::Task;
 use cpuledger_names::manner::Manner;
@@ -119,6 +119,14 @@ impl TableColumn {
     /// What stands in it.
     pub fn cell(self) -> TableCell {
         self.declared().map_or(TableCell::Value, |declared| declared.cell)
+    }
+
+    /// What a source has to tell for it.
+    pub fn fields(self) -> FieldSet {
+        match self.key() {
+            Some(Key::Field(field)) => self.cell().fields().union(FieldSet::of(&[field])),
+            _ => self.cell().fields(),
+        }
     }
 
     /// One sentence.

@@ -2,11 +2,10 @@
 
 use cpuledger_model::disk::DiskTotals;
 
+use super::Writer;
 use super::column::{append_decimals, append_size, text_of};
-use super::{Page, Writer};
 use crate::cell::unsigned;
 use crate::devices::{Figures, rows};
-use crate::key::Shown;
 
 /// The width of a name before a row.
 const NAME_WIDTH: usize = 16;
@@ -24,21 +23,19 @@ const HEADERS: [(&str, usize); 9] = [
     ("BLOCKED ms", 11),
 ];
 
-impl Writer {
+impl Writer<'_> {
     /// What each disk did.
-    pub(super) fn append_devices(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let interval = shown.interval;
+    pub(super) fn append_devices(&mut self) {
+        let interval = self.shown.interval;
         let Some(rows) = rows(interval) else {
             let words = "No account of disks was kept in this interval: --source ledger keeps one, and `cpuledger record --with disk` \
                          records it";
-            return self.say_lines(text, words, page);
+            return self.say_lines(words);
         };
         if rows.is_empty() {
-            return self.say_lines(text, "No disk has ended a request", page);
+            return self.say_lines("No disk has ended a request");
         }
-        self.say_cell("DEVICE", NAME_WIDTH, true);
-        HEADERS.iter().for_each(|(header, width)| self.say_cell(header, *width, false));
-        self.end_line(text, page);
+        self.say_headers("DEVICE", NAME_WIDTH, &HEADERS);
         for row in &rows {
             self.say_cell(&row.label(), NAME_WIDTH, true);
             let of = |Figures { count, bytes, ns }| {
@@ -50,13 +47,13 @@ impl Writer {
             for ((_, width), (figure, append)) in HEADERS.into_iter().zip(figures) {
                 self.say_figure(width, figure, append);
             }
-            self.end_line(text, page);
+            self.end_line();
         }
         if let Some(words) = unattributed_words(&interval.disk_totals) {
-            self.say_lines(text, &words, page);
+            self.say_lines(&words);
         }
         if interval.disks.is_none() {
-            self.say_lines(text, "An older service or recording has the sum of all disks alone", page);
+            self.say_lines("An older service or recording has the sum of all disks alone");
         }
     }
 }

@@ -3,9 +3,8 @@
 use cpuledger_model::Dimension;
 use cpuledger_names::named::Named;
 
+use super::Writer;
 use super::column::append_decimals;
-use super::{Page, Writer};
-use crate::key::Shown;
 use crate::pairs::{NamedPair, Side, by_name};
 
 /// Rows and columns that are shown; what is beyond is summed up.
@@ -53,34 +52,28 @@ fn sum(pairs: &[NamedPair], is_meant: impl Fn(&NamedPair) -> bool) -> u64 {
     pairs.iter().filter(|pair| is_meant(pair)).map(|pair| pair.ns).sum()
 }
 
-impl Writer {
+impl Writer<'_> {
     /// Who made whom wait, by these names.
-    pub(super) fn append_pairs(
-        &mut self,
-        text: &mut Vec<u8>,
-        by: Dimension,
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
-        let Some(pairs) = &shown.interval.pairs else {
+    pub(super) fn append_pairs(&mut self, by: Dimension) {
+        let Some(pairs) = &self.shown.interval.pairs else {
             let words = "No account of pairs was kept in this interval; it begins two intervals after it is asked for";
-            return self.say_lines(text, words, page);
+            return self.say_lines(words);
         };
         let unnamed = Named::default();
-        let pairs = by_name(pairs, by, page.named.unwrap_or(&unnamed));
+        let pairs = by_name(pairs, by, self.page.named.unwrap_or(&unnamed));
         if pairs.is_empty() {
-            return self.say_lines(text, "Nobody waited for a CPU", page);
+            return self.say_lines("Nobody waited for a CPU");
         }
-        self.append_matrix(text, &pairs, page);
-        text.push(b'\n');
+        self.append_matrix(&pairs);
+        self.text.push(b'\n');
         for pair in pairs.iter().take(MOST_SENTENCES) {
-            self.say_line(text, &pair.words(), page);
+            self.say_line(&pair.words());
         }
     }
 
     /// A row for each that made others wait, a column for each that waited, and the sums of both, in milliseconds.
-    fn append_matrix(&mut self, text: &mut Vec<u8>, pairs: &[NamedPair], page: &Page<'_>) {
-        let room = page.width.saturating_sub(NAME_WIDTH + 1) / (CELL_WIDTH + 1);
+    fn append_matrix(&mut self, pairs: &[NamedPair]) {
+        let room = self.page.width.saturating_sub(NAME_WIDTH + 1) / (CELL_WIDTH + 1);
         let columns = Margin::of(pairs, |pair| &pair.of, room.saturating_sub(1).clamp(1, MOST_COLUMNS));
         let rows = Margin::of(pairs, |pair| &pair.by, MOST_ROWS);
         self.say_cell("MADE WAIT (ms)", NAME_WIDTH, true);
@@ -91,27 +84,25 @@ impl Writer {
             self.say_cell(&columns.more(), CELL_WIDTH, false);
         }
         self.say_cell("TOTAL", CELL_WIDTH, false);
-        self.end_line(text, page);
+        self.end_line();
         for by in &rows.shown {
             self.say_cell(by.label(), NAME_WIDTH, true);
-            self.append_sums_of(text, pairs, &columns, |pair| pair.by == **by, page);
+            self.append_sums_of(pairs, &columns, |pair| pair.by == **by);
         }
         if rows.has_more() {
             self.say_cell(&rows.more(), NAME_WIDTH, true);
-            self.append_sums_of(text, pairs, &columns, |pair| !rows.shown.contains(&&pair.by), page);
+            self.append_sums_of(pairs, &columns, |pair| !rows.shown.contains(&&pair.by));
         }
         self.say_cell("TOTAL", NAME_WIDTH, true);
-        self.append_sums_of(text, pairs, &columns, |_| true, page);
+        self.append_sums_of(pairs, &columns, |_| true);
     }
 
     /// The cells of a row.
     fn append_sums_of(
         &mut self,
-        text: &mut Vec<u8>,
         pairs: &[NamedPair],
         columns: &Margin<'_>,
         is_of_row: impl Fn(&NamedPair) -> bool,
-        page: &Page<'_>,
     ) {
         for of in &columns.shown {
             self.milliseconds(sum(pairs, |pair| is_of_row(pair) && pair.of == **of));
@@ -120,7 +111,7 @@ impl Writer {
             self.milliseconds(sum(pairs, |pair| is_of_row(pair) && !columns.shown.contains(&&pair.of)));
         }
         self.milliseconds(sum(pairs, is_of_row));
-        self.end_line(text, page);
+        self.end_line();
     }
 
     fn milliseconds(&mut self, ns: u64) {

@@ -85,7 +85,7 @@ fn plain(around: &Surroundings, width: usize) -> Page<'_> {
 
 /// What a page has of an interval below its head, without rows.
 fn below_the_head(interval: &Interval, page: &Page<'_>) -> String {
-    let text = text_of(|text| Writer::default().append_interval(text, &Shown::without_rows(interval), page));
+    let text = text_of(|text| append_interval(text, &Shown::without_rows(interval), page));
     text.split_once("\n\n").expect("a head comes first").1.to_owned()
 }
 
@@ -104,7 +104,7 @@ fn page_of(interval: &Interval, width: usize) -> String {
         beside: Beside::default(),
     };
     let page = plain(&around, width);
-    text_of(|text| Writer::default().append_interval(text, &shown, &page))
+    text_of(|text| append_interval(text, &shown, &page))
 }
 
 #[test]

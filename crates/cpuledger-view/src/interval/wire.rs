@@ -2,10 +2,9 @@
 
 use cpuledger_model::Dimension;
 
+use super::Writer;
 use super::column::append_size;
-use super::{Page, Writer};
 use crate::cell::unsigned;
-use crate::key::Shown;
 use crate::wire::{WireRow, rows, sum};
 
 /// Rows that are shown; what is beyond is summed up.
@@ -26,45 +25,38 @@ const HEADERS: [(&str, usize); 8] = [
     ("REST", 7),
 ];
 
-impl Writer {
+impl Writer<'_> {
     /// What each cgroup or unit sent and received.
-    pub(super) fn append_wire(
-        &mut self,
-        text: &mut Vec<u8>,
-        by: Dimension,
-        shown: &Shown<'_>,
-        page: &Page<'_>,
-    ) {
-        let Some(mut rows) = rows(shown.interval, by) else {
+    pub(super) fn append_wire(&mut self, by: Dimension) {
+        let interval = self.shown.interval;
+        let Some(mut rows) = rows(interval, by) else {
             let words = "What cgroups send on the wire was not counted in this interval; `cpuledger doctor` says what it needs";
-            return self.say_lines(text, words, page);
+            return self.say_lines(words);
         };
         if rows.is_empty() {
-            return self.say_lines(text, "No socket of a cgroup has sent or received a packet", page);
+            return self.say_lines("No socket of a cgroup has sent or received a packet");
         }
-        let all = sum(shown.interval, &rows);
+        let all = sum(interval, &rows);
         let more = rows.split_off(rows.len().min(MOST_ROWS));
         let width = HEADERS.iter().map(|(_, width)| width + 1).sum();
-        let name_width = page.width.saturating_sub(width).max(NAME_WIDTH);
-        self.say_cell(by.header(), name_width, true);
-        HEADERS.iter().for_each(|(header, width)| self.say_cell(header, *width, false));
-        self.end_line(text, page);
+        let name_width = self.page.width.saturating_sub(width).max(NAME_WIDTH);
+        self.say_headers(by.header(), name_width, &HEADERS);
         let mut append = |name: &str, row: &WireRow| {
             self.say_cell(name, name_width, true);
-            self.append_uses(text, row, page);
+            self.append_uses(row);
         };
         rows.iter().for_each(|row| append(row.name.label(), row));
         if !more.is_empty() {
-            let rest = WireRow { payload: None, ..sum(shown.interval, &more) };
+            let rest = WireRow { payload: None, ..sum(interval, &more) };
             append(&format!("({} more)", more.len()), &rest);
         }
         append("TOTAL", &all);
         if all.payload.is_none() {
-            self.say_lines(text, "What tasks send is not known here: `cpuledger doctor` says why", page);
+            self.say_lines("What tasks send is not known here: `cpuledger doctor` says why");
         }
     }
 
-    fn append_uses(&mut self, text: &mut Vec<u8>, row: &WireRow, page: &Page<'_>) {
+    fn append_uses(&mut self, row: &WireRow) {
         let used = &row.used;
         let ways = [(used.sent_bytes, used.sent_packets), (used.received_bytes, used.received_packets)];
         for (way, ((bytes, packets), headers)) in ways.into_iter().zip(HEADERS.chunks(4)).enumerate() {
@@ -74,7 +66,7 @@ impl Writer {
             self.say_figure(headers[2].1, payload, append_size);
             self.say_figure(headers[3].1, payload, |cell, payload| append_rest(cell, bytes, payload));
         }
-        self.end_line(text, page);
+        self.end_line();
     }
 }
 

@@ -10,10 +10,7 @@ use crate::csv::{Cells, append_record};
 pub fn append_report(text: &mut Vec<u8>, document: &Document<'_>, cells: Cells) {
     let columns = figures(document.columns, &Amounts::default());
     let leading = ["kind", "name", "pid", "start_time_ns"];
-    append_record(
-        text,
-        leading.into_iter().chain(columns.iter().map(|(key, _)| *key)).map(|name| name.into()),
-    );
+    append_record(text, leading.into_iter().chain(columns.iter().map(|(key, _)| *key)));
     let mut record = |kind: &str, label: &str, id: [String; 2], values: &[Option<u64>]| {
         let mut cell = Vec::new();
         cells.append(&mut cell, label.as_bytes());
@@ -51,15 +48,8 @@ fn label(document: &Document<'_>, name: &Name) -> String {
 
 /// Appends the header and the records of two spans.
 pub fn append_comparison(text: &mut Vec<u8>, comparison: &Comparison<'_>, cells: Cells) {
-    let header = [
-        "kind",
-        "name",
-        "self_ns_before",
-        "self_ns_after",
-        "runqueue_wait_ns_before",
-        "runqueue_wait_ns_after",
-    ];
-    append_record(text, header.into_iter().map(|name| name.into()));
+    let sums = ["self_ns_before", "self_ns_after", "runqueue_wait_ns_before", "runqueue_wait_ns_after"];
+    append_record(text, ["kind", "name"].into_iter().chain(sums));
     let after = &comparison.after;
     let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default().into_bytes();
     for row in comparison.rows {

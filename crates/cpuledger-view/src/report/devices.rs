@@ -87,7 +87,7 @@ pub fn append_json(line: &mut Vec<u8>, document: &Document<'_>) {
 /// Appends a header and a record for each row.
 pub fn append_csv(text: &mut Vec<u8>, document: &Document<'_>, cells: Cells) {
     let keys = DEVICE.iter().map(|member| member.key);
-    append_record(text, ["kind", "name"].into_iter().chain(keys).map(|name| name.into()));
+    append_record(text, ["kind", "name"].into_iter().chain(keys));
     for row in rows(document) {
         let kind = match row.of {
             Of::Disk(..) => "device",

@@ -49,7 +49,13 @@ pub fn run(question: &Question<'_>) -> anyhow::Result<()> {
     let words = words(question, u64::try_from(now_ns).unwrap_or(u64::MAX))?;
     let script = match external::find(SCRIPT)? {
         Ok(script) => script,
-        Err(places) => return Err(Failure::NotInstalled(missing(&places)).into()),
+        Err(places) => {
+            return Err(Failure::NotInstalled(format!(
+                "`cpuledger report --fleet` needs {SCRIPT}, and there is no {places}: run `make all` and `make install`, or \
+                 install the package cpuledger-export"
+            ))
+            .into());
+        }
     };
     let python = std::env::var_os(PYTHON).unwrap_or_else(|| USUAL_PYTHON.into());
     let error = Command::new(&python).arg(script).args(words).exec();
@@ -94,15 +100,6 @@ fn utc(when: When, now_ns: u64) -> String {
         When::Realtime(ns) => ns,
         When::BeforeEnd(ns) => now_ns.saturating_sub(ns),
     })
-}
-
-fn missing(places: &[PathBuf]) -> String {
-    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-    format!(
-        "`cpuledger report --fleet` needs {SCRIPT}, and there is no {}: run `make all` and `make install`, or install \
-         the package cpuledger-export",
-        places.join(" and no ")
-    )
 }
 
 #[cfg(test)]

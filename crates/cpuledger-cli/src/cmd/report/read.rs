@@ -77,9 +77,10 @@ struct Lost {
     ends_lost: bool,
 }
 
-/// What all threads look at.
+/// What a thread reads, and what all of them look at.
 #[derive(Clone, Copy)]
 struct Work<'a> {
+    places: &'a [Place],
     /// Intervals that were read.
     count: &'a AtomicU64,
     interrupt: &'a Interrupt,
@@ -107,7 +108,7 @@ pub fn accumulate(
         readers.clear();
     }
     let (count, of) = (AtomicU64::new(0), places.len() as u64);
-    let work = Work { count: &count, interrupt };
+    let work = |places| Work { places, count: &count, interrupt };
     let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
         let shown = progress::show(scope, || {
             let done = count.load(Ordering::Relaxed);
@@ -119,14 +120,14 @@ pub fn accumulate(
             .iter_mut()
             .zip(parts)
             .map(|(reader, places)| {
-                let empty = empty.clone();
-                scope.spawn(move || add_up(reader, places, work, empty))
+                let (work, empty) = (work(places), empty.clone());
+                scope.spawn(move || add_up(reader, work, empty))
             })
             .collect();
         let mut read = Vec::new();
         if let Some(places) = first {
             let add_up = if is_ordered && cpus > 1 { add_up_behind } else { add_up };
-            read.push(add_up(recording, places, work, empty.clone()));
+            read.push(add_up(recording, work(places), empty.clone()));
         }
         read.extend(
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread has failed"))),
@@ -180,14 +181,9 @@ fn again(path: &Path, recording: &mut Recording, places: &[Place]) -> anyhow::Re
 }
 
 /// Adds up the records at these places.
-fn add_up(
-    recording: &mut Recording,
-    places: &[Place],
-    work: Work<'_>,
-    mut accumulator: Accumulator,
-) -> anyhow::Result<Part> {
+fn add_up(recording: &mut Recording, work: Work<'_>, mut accumulator: Accumulator) -> anyhow::Result<Part> {
     let wanted = accumulator.wanted();
-    let lost = read_all(recording, places, work, &wanted, |taken| match taken {
+    let lost = read_all(recording, work, &wanted, |taken| match taken {
         Taken::Interval(frame, when) => {
             accumulator.add(frame, when);
             true
@@ -200,7 +196,6 @@ fn add_up(
 /// Likewise, while another thread reads ahead.
 fn add_up_behind(
     recording: &mut Recording,
-    places: &[Place],
     work: Work<'_>,
     mut accumulator: Accumulator,
 ) -> anyhow::Result<Part> {
@@ -211,7 +206,7 @@ fn add_up_behind(
         let reader = scope.spawn(move || {
             let mut batch = Batch::default();
             // Nothing is received any more if the other thread has failed, which is told there.
-            let lost = read_all(recording, places, work, &wanted, |taken| {
+            let lost = read_all(recording, work, &wanted, |taken| {
                 let Taken::Interval(frame, when) = taken else { return false };
                 batch.take(frame, when);
                 if batch.filled == BATCH {
@@ -286,8 +281,7 @@ fn read_next(
 /// Reads the records at these places, and hands over each interval, or the sums of a segment. `take` returns whether it has used them: it uses each interval.
 fn read_all(
     recording: &mut Recording,
-    places: &[Place],
-    Work { count, interrupt }: Work<'_>,
+    Work { places, count, interrupt }: Work<'_>,
     wanted: &Wanted,
     mut take: impl FnMut(Taken<'_>) -> bool,
 ) -> anyhow::Result<Lost> {

@@ -8,7 +8,8 @@ use cpuledger_model::interval::Interval;
 use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
 use cpuledger_view::report::text::size;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::counted::Counted;
 
@@ -86,43 +87,6 @@ pub struct Account<'a> {
     pub missing: Missing,
 }
 
-/// The JSON of a command.
-#[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    schema: &'static str,
-    command: Vec<String>,
-    exit_code: u8,
-    source: &'a str,
-    real_ns: u64,
-    cpu_ns: u64,
-    user_ns: u64,
-    system_ns: u64,
-    unsplit_ns: u64,
-    stolen_ns: u64,
-    runqueue_wait_ns: u64,
-    blocked_ns: u64,
-    io_wait_ns: u64,
-    max_rss_bytes: Option<u64>,
-    minor_faults: u64,
-    major_faults: u64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
-    read_bytes: u64,
-    write_bytes: u64,
-    unidentified_ns: u64,
-    missed_switches: Option<u64>,
-    hidden_cpu_ns: Option<u64>,
-    unattributed_ns: u64,
-    without_books_ns: u64,
-    ended_early: Option<&'a str>,
-    processes: u64,
-    commands: Vec<Row<'a>>,
-    ancestry: Vec<Row<'a>>,
-    units: Vec<Row<'a>>,
-    containers: Vec<Row<'a>>,
-    still_running: Vec<Running<'a>>,
-}
-
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     /// `None`: all names that are not told apart.
@@ -155,81 +119,28 @@ impl Account<'_> {
     /// One object.
     pub fn json(&self) -> String {
         // Numbers and texts are always JSON.
-        serde_json::to_string(&self.document()).unwrap_or_default() + "\n"
-    }
-
-    /// The members of that.
-    pub fn document(&self) -> Document<'_> {
-        Document {
-            schema: SCHEMA,
-            command: self.command.iter().map(|word| escaped(word.as_bytes())).collect(),
-            exit_code: self.exit_code,
-            source: self.source,
-            real_ns: self.real_ns,
-            cpu_ns: self.tree.booked_ns,
-            user_ns: self.counted.user_ns,
-            system_ns: self.counted.system_ns,
-            unsplit_ns: self.unsplit_ns(),
-            stolen_ns: self.tree.stolen_ns,
-            runqueue_wait_ns: self.tree.all.waiting_ns,
-            blocked_ns: self.tree.all.blocked_ns,
-            io_wait_ns: self.tree.all.io_wait_ns,
-            max_rss_bytes: self.max_rss_bytes,
-            minor_faults: self.counted.minor_faults,
-            major_faults: self.counted.major_faults,
-            voluntary_switches: self.counted.voluntary_switches,
-            involuntary_switches: self.counted.involuntary_switches,
-            read_bytes: self.counted.read_bytes,
-            write_bytes: self.counted.write_bytes,
-            unidentified_ns: self.unidentified_ns(),
-            missed_switches: self.tree.missed_switches,
-            hidden_cpu_ns: self.tree.hidden_cpu_ns,
-            unattributed_ns: self.missing.unattributed_ns,
-            without_books_ns: self.missing.without_books_ns,
-            ended_early: self.missing.ended.as_deref(),
-            processes: self.tree.all.processes,
-            commands: rows(&self.tree.sums.by_name),
-            ancestry: rows(&self.tree.sums.by_line),
-            units: rows(&self.tree.sums.by_unit),
-            containers: rows(&self.tree.sums.by_container),
-            still_running: self
-                .tree
-                .running
-                .iter()
-                .map(|member| Running {
-                    pid: member.id.tid.0,
-                    comm: &member.comm,
-                    cpu_ns: member.used.cpu_ns,
-                })
-                .collect(),
-        }
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
     /// Some lines. Users choose names of at most 15 bytes: longer words at their place are none.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, ns: u64| {
-            let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
-        };
-        line("real", self.real_ns);
-        line("cpu", self.tree.booked_ns);
+        let line = |name: &str, ns: u64| format!("{name:<9}{:>14} s\n", seconds(ns));
         // No more digits than are known. The point is below that of the others.
         let split = |name: &str, ns: u64| format!("{name:<9}{:>7} s\n", hundredths(ns));
+        text += &line("real", self.real_ns);
+        text += &line("cpu", self.tree.booked_ns);
         text += &split("  user", self.counted.user_ns);
         text += &split("  system", self.counted.system_ns);
-        let mut line = |name: &str, ns: u64| {
-            let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
-        };
-        line("  stolen", self.tree.stolen_ns);
+        text += &line("  stolen", self.tree.stolen_ns);
         if self.unsplit_ns() > 0 {
-            line("  unsplit", self.unsplit_ns());
+            text += &line("  unsplit", self.unsplit_ns());
         }
-        line("waiting", self.tree.all.waiting_ns);
-        line("blocked", self.tree.all.blocked_ns);
-        line("  by I/O", self.tree.all.io_wait_ns);
+        text += &line("waiting", self.tree.all.waiting_ns);
+        text += &line("blocked", self.tree.all.blocked_ns);
+        text += &line("  by I/O", self.tree.all.io_wait_ns);
         self.append_counted(&mut text);
-        let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  COMMAND");
-        self.append_table(&mut text, &rows(&self.tree.sums.by_name));
+        self.append_table(&mut text, "COMMAND", &self.tree.sums.by_name);
         if self.unidentified_ns() > 0 {
             let ns = self.unidentified_ns();
             let _ = writeln!(
@@ -239,15 +150,13 @@ impl Account<'_> {
                 self.percent(ns)
             );
         }
-        let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  ANCESTRY");
-        self.append_table(&mut text, &rows(&self.tree.sums.by_line));
+        self.append_table(&mut text, "ANCESTRY", &self.tree.sums.by_line);
         // Most commands stay where they began.
         for (header, sums, least) in
             [("UNIT", &self.tree.sums.by_unit, 2), ("CONTAINER", &self.tree.sums.by_container, 1)]
         {
             if sums.len() >= least {
-                let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  {header}");
-                self.append_table(&mut text, &rows(sums));
+                self.append_table(&mut text, header, sums);
             }
         }
         for member in &self.tree.running {
@@ -292,7 +201,9 @@ impl Account<'_> {
         self.missing.append_notes(text);
     }
 
-    fn append_table(&self, text: &mut String, rows: &[Row<'_>]) {
+    fn append_table(&self, text: &mut String, header: &str, sums: &Sums) {
+        let rows = rows(sums);
+        let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  {header}");
         for row in rows.iter().take(MOST_LINES) {
             let _ = writeln!(
                 text,
@@ -319,6 +230,51 @@ impl Account<'_> {
 
     fn percent(&self, ns: u64) -> f64 {
         if self.tree.booked_ns == 0 { 0.0 } else { ns as f64 * 100.0 / self.tree.booked_ns as f64 }
+    }
+}
+
+impl Serialize for Account<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Account { counted, tree, missing, .. } = self;
+        let command: Vec<String> = self.command.iter().map(|word| escaped(word.as_bytes())).collect();
+        let running = tree.running.iter();
+        let running: Vec<Running<'_>> = running
+            .map(|member| Running { pid: member.id.tid.0, comm: &member.comm, cpu_ns: member.used.cpu_ns })
+            .collect();
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("schema", SCHEMA)?;
+        object.serialize_entry("command", &command)?;
+        object.serialize_entry("exit_code", &self.exit_code)?;
+        object.serialize_entry("source", self.source)?;
+        object.serialize_entry("real_ns", &self.real_ns)?;
+        object.serialize_entry("cpu_ns", &tree.booked_ns)?;
+        object.serialize_entry("user_ns", &counted.user_ns)?;
+        object.serialize_entry("system_ns", &counted.system_ns)?;
+        object.serialize_entry("unsplit_ns", &self.unsplit_ns())?;
+        object.serialize_entry("stolen_ns", &tree.stolen_ns)?;
+        object.serialize_entry("runqueue_wait_ns", &tree.all.waiting_ns)?;
+        object.serialize_entry("blocked_ns", &tree.all.blocked_ns)?;
+        object.serialize_entry("io_wait_ns", &tree.all.io_wait_ns)?;
+        object.serialize_entry("max_rss_bytes", &self.max_rss_bytes)?;
+        object.serialize_entry("minor_faults", &counted.minor_faults)?;
+        object.serialize_entry("major_faults", &counted.major_faults)?;
+        object.serialize_entry("voluntary_switches", &counted.voluntary_switches)?;
+        object.serialize_entry("involuntary_switches", &counted.involuntary_switches)?;
+        object.serialize_entry("read_bytes", &counted.read_bytes)?;
+        object.serialize_entry("write_bytes", &counted.write_bytes)?;
+        object.serialize_entry("unidentified_ns", &self.unidentified_ns())?;
+        object.serialize_entry("missed_switches", &tree.missed_switches)?;
+        object.serialize_entry("hidden_cpu_ns", &tree.hidden_cpu_ns)?;
+        object.serialize_entry("unattributed_ns", &missing.unattributed_ns)?;
+        object.serialize_entry("without_books_ns", &missing.without_books_ns)?;
+        object.serialize_entry("ended_early", &missing.ended)?;
+        object.serialize_entry("processes", &tree.all.processes)?;
+        object.serialize_entry("commands", &rows(&tree.sums.by_name))?;
+        object.serialize_entry("ancestry", &rows(&tree.sums.by_line))?;
+        object.serialize_entry("units", &rows(&tree.sums.by_unit))?;
+        object.serialize_entry("containers", &rows(&tree.sums.by_container))?;
+        object.serialize_entry("still_running", &running)?;
+        object.end()
     }
 }
 

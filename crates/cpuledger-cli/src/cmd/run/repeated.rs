@@ -5,7 +5,7 @@ use std::fmt::Write;
 use cpuledger_view::report::text::size;
 use serde::Serialize;
 
-use super::print::{Account, Document, Missing, seconds};
+use super::print::{Account, Missing, seconds};
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.runs/1";
@@ -39,7 +39,7 @@ struct Spread {
 struct Runs<'a> {
     schema: &'static str,
     figures: Vec<Spread>,
-    runs: Vec<Document<'a>>,
+    runs: &'a [Account<'a>],
 }
 
 /// Of an even number, half the sum of both in the middle; so of parts of the whole, too.
@@ -79,7 +79,7 @@ pub fn json(accounts: &[Account<'_>]) -> String {
     let runs = Runs {
         schema: SCHEMA,
         figures: spreads(accounts).into_iter().map(|(_, spread)| spread).collect(),
-        runs: accounts.iter().map(Account::document).collect(),
+        runs: accounts,
     };
     // Numbers and texts are always JSON.
     serde_json::to_string(&runs).unwrap_or_default() + "\n"

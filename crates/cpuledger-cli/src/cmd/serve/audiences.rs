@@ -59,19 +59,12 @@ impl Audience {
         if key == "all" {
             return Some(Audience::All);
         }
-        let mut parts = key.split('-');
-        let (uid, gid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        let may_trace_own = match parts.next()? {
-            "traced" => true,
-            "untraced" => false,
-            _ => return None,
-        };
-        let strangers = match parts.next()? {
-            "shown" => Strangers::Shown,
-            "summed" => Strangers::Summed,
-            _ => return None,
-        };
-        parts.next().is_none().then_some(Audience::User(Viewer { uid, gid, may_trace_own, strangers }))
+        let mut numbers = key.split('-').map(str::parse);
+        let (uid, gid) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let of = |may_trace_own, strangers| Audience::User(Viewer { uid, gid, may_trace_own, strangers });
+        let all =
+            [true, false].map(|own| [Strangers::Shown, Strangers::Summed].map(|others| of(own, others)));
+        all.into_iter().flatten().find(|audience| audience.key() == key)
     }
 }
 

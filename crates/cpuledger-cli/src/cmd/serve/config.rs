@@ -42,7 +42,7 @@ pub struct Config {
 }
 
 /// How long intervals are, and how short they may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Their length without requests.
     pub usual_ns: u64,

@@ -89,10 +89,7 @@ impl Control {
 
     /// Takes another configuration. What a reader has, it keeps until it subscribes again.
     pub fn configure(&mut self, config: Config) {
-        self.books.change_requests(|requests| {
-            requests.set_bounds(config.bounds());
-            requests.set_accounts(config.accounts.own);
-        });
+        self.books.change_requests(|requests| requests.configure(config.bounds(), config.accounts.own));
         self.config = config;
     }
 

@@ -7,6 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{Context, anyhow};
+use bytemuck::{Pod, Zeroable};
 use cpuledger::clock;
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger_service::Inherited;
@@ -35,7 +36,8 @@ pub struct Keeping {
 }
 
 /// Where the books are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Course {
     /// Intervals so far.
     pub sequence: u64,
@@ -46,21 +48,10 @@ pub struct Course {
 }
 
 impl Course {
-    const BYTES: usize = 24;
-
-    fn bytes(self) -> [u8; Course::BYTES] {
-        let mut bytes = [0; Course::BYTES];
-        let words = [self.sequence, self.suspended_ns, self.attached_ns];
-        bytes.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
-        bytes
-    }
-
     /// From the bytes, and what follows them.
     fn split(bytes: &[u8]) -> Option<(Course, &[u8])> {
-        let (words, rest) = bytes.split_first_chunk::<{ Course::BYTES }>()?;
-        let mut words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
-        let mut word = || words.next().unwrap_or(0);
-        Some((Course { sequence: word(), suspended_ns: word(), attached_ns: word() }, rest))
+        let (own, rest) = bytes.split_at_checked(size_of::<Course>())?;
+        Some((bytemuck::pod_read_unaligned(own), rest))
     }
 }
 
@@ -154,7 +145,7 @@ fn adopt(memory: &OwnedFd, parts: Vec<Inherited>) -> anyhow::Result<Keeping> {
 pub fn leave(keeping: Keeping, audiences: &Audiences) -> anyhow::Result<()> {
     let Keeping { ledger, course, .. } = keeping;
     let memory = ledger.memory().context("the ledger could not close an interval")?;
-    let bytes = [&course.bytes(), memory.as_slice()].concat();
+    let bytes = [bytemuck::bytes_of(&course), memory.as_slice()].concat();
     let talk = Talk::begin();
     let mut count = 0;
     let mut store = |name: &str, fd: &dyn AsFd| {
@@ -181,7 +172,7 @@ mod tests {
     #[test]
     fn where_the_books_are_survives() {
         let course = Course { sequence: 7, suspended_ns: 1 << 40, attached_ns: 3 };
-        let bytes = [&course.bytes()[..], b"rest"].concat();
+        let bytes = [bytemuck::bytes_of(&course), b"rest"].concat();
         assert_eq!(Course::split(&bytes), Some((course, &b"rest"[..])));
         assert_eq!(Course::split(&bytes[..23]), None);
     }

@@ -88,11 +88,6 @@ impl Talk {
     }
 }
 
-/// How often the manager wants to hear from the service.
-pub fn watchdog() -> Option<Duration> {
-    sd_notify::watchdog_enabled()
-}
-
 /// The service reads its configuration; [`alive`] follows.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {

@@ -18,7 +18,7 @@ const PART_OF_USER: u32 = 2;
 const REMEMBERED: u32 = 4;
 
 /// What readers request, and what is left to them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Requests {
     bounds: Bounds,
     /// By connection and audience.
@@ -37,27 +37,12 @@ pub struct Requests {
 
 impl Requests {
     pub fn new(bounds: Bounds, own_accounts: Accounts) -> Requests {
-        let (of_each, of_all) = (Budgets::default(), Budgets::default());
-        Requests {
-            bounds,
-            requested: HashMap::new(),
-            own_accounts,
-            accounts: HashMap::new(),
-            of_each,
-            of_all,
-            payers: Vec::new(),
-            cost: Duration::ZERO,
-        }
+        Requests { bounds, own_accounts, ..Requests::default() }
     }
 
-    /// Other bounds, from the running interval on.
-    pub fn set_bounds(&mut self, bounds: Bounds) {
-        self.bounds = bounds;
-    }
-
-    /// Other accounts in any case.
-    pub fn set_accounts(&mut self, own: Accounts) {
-        self.own_accounts = own;
+    /// Other bounds, from the running interval on, and other accounts in any case.
+    pub fn configure(&mut self, bounds: Bounds, own_accounts: Accounts) {
+        (self.bounds, self.own_accounts) = (bounds, own_accounts);
     }
 
     /// A subscription asks for these accounts, instead of those before.
@@ -249,7 +234,7 @@ mod tests {
         assert_eq!(requests.accounts(), own.union(more));
         requests.remove((2, Audience::All));
         assert_eq!(requests.accounts(), own);
-        requests.set_accounts(Accounts::NONE);
+        requests.configure(BOUNDS, Accounts::NONE);
         assert!(requests.accounts().is_empty() && requests.accounts.is_empty());
     }
 

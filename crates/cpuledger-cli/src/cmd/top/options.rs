@@ -1,7 +1,5 @@
 //! The options of `top`: what hands know from procps, and what machines read.
 
-use std::str::FromStr;
-
 use clap::ValueHint;
 use cpuledger::source::{SourceKind, ledger};
 use cpuledger::{Account, Accounts, FieldSet};
@@ -11,7 +9,7 @@ use cpuledger_names::names::uid_of;
 use cpuledger_program::exit::Failure;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{TABLE, TableColumn};
-use cpuledger_view::key::{Key, MoreKeys, PROCESS_KEYS};
+use cpuledger_view::key::{MoreKeys, PROCESS_KEYS};
 use cpuledger_view::near::{did_you_mean, listed};
 use cpuledger_view::query::Query;
 use cpuledger_view::shares::{MOST_HELD, StateColumn};
@@ -19,7 +17,7 @@ use cpuledger_view::shares::{MOST_HELD, StateColumn};
 use super::order::{Order, SortBy};
 use super::replay::Asked;
 use crate::cmd::filter;
-use crate::values::{FORMATS, Format, THEMES, accounts, named, sources};
+use crate::values::{FORMATS, Format, THEMES, accounts, named, source_named, sources};
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
@@ -287,7 +285,7 @@ impl Options {
             shows_idle: arguments.all,
             is_screen,
             is_recorded: arguments.record.is_some(),
-            fields: columns.iter().copied().map(fields_of).fold(query.fields(), FieldSet::union),
+            fields: columns.iter().map(|column| column.fields()).fold(query.fields(), FieldSet::union),
             columns,
             query,
         })
@@ -345,14 +343,6 @@ fn usage(sentence: String) -> Failure {
     Failure::Usage(sentence)
 }
 
-/// What a source has to tell for a column.
-fn fields_of(column: TableColumn) -> FieldSet {
-    match column.key() {
-        Some(Key::Field(field)) => column.cell().fields().union(FieldSet::of(&[field])),
-        _ => column.cell().fields(),
-    }
-}
-
 fn parse_columns(names: &[String]) -> Result<Vec<TableColumn>, Failure> {
     let is_drawn = |column: &TableColumn| {
         matches!(column.cell(), TableCell::Parts | TableCell::History | TableCell::Subtree)
@@ -392,7 +382,7 @@ fn parse_iterations(text: &str) -> Result<u64, Failure> {
 /// The least delay: below it the machine would be busy with being looked at.
 const LEAST_DELAY_S: f64 = 0.01;
 /// More than a century.
-const MOST_DELAY_S: f64 = 4e9;
+pub const MOST_DELAY_S: f64 = 4e9;
 
 pub fn parse_delay(text: &str) -> Result<u64, Failure> {
     parse_length("-d", text)
@@ -563,7 +553,7 @@ pub fn parse_ledger(
     slots: Option<&str>,
     with: Option<&str>,
 ) -> Result<(Option<SourceKind>, ledger::Options), Failure> {
-    let source = source.map_or(Ok(None), parse_source)?;
+    let source = source.map_or(Ok(None), source_named).map_err(usage)?;
     if slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
         return Err(usage(
             "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
@@ -579,13 +569,6 @@ pub fn parse_ledger(
     }
     let size = slots.map_or(Ok(ledger::Options::default()), parse_slots)?;
     Ok((source, make!(ledger::Options { accounts, ..size })))
-}
-
-fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
-    if text == "auto" {
-        return Ok(None);
-    }
-    SourceKind::from_str(text).map(Some).map_err(|error| usage(error.to_string()))
 }
 
 fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {

@@ -119,16 +119,18 @@ pub fn is_wanted(options: &Options, row: &Task) -> bool {
 
 /// Whether the options ask for one that died: with -p, those too whose time may be with one of the wanted.
 pub fn is_wanted_exit(options: &Options, exit: &Exit) -> bool {
-    let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
-    let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
-    is_wanted && (options.euids.is_empty() || exit.euid.is_some_and(|uid| options.euids.contains(&uid)))
+    is_wanted_one(options, &[exit.task.tid.0, exit.process.tid.0, exit.ppid.0], exit.euid)
 }
 
 /// Whether the options ask for one that is blocked.
 pub fn is_wanted_blocked(options: &Options, blocked: &Blocked) -> bool {
-    let numbers = [blocked.task.tid.0, blocked.process.tid.0];
+    is_wanted_one(options, &[blocked.task.tid.0, blocked.process.tid.0], blocked.euid)
+}
+
+/// Whether the options ask for one of these numbers, and for that user.
+fn is_wanted_one(options: &Options, numbers: &[i32], euid: Option<u32>) -> bool {
     let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
-    is_wanted && (options.euids.is_empty() || blocked.euid.is_some_and(|uid| options.euids.contains(&uid)))
+    is_wanted && (options.euids.is_empty() || euid.is_some_and(|uid| options.euids.contains(&uid)))
 }
 
 /// Tells whether any row is wanted, shown or idle.

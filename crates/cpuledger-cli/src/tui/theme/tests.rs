@@ -1,6 +1,6 @@
 //! Text can be read on its background (WCAG 2.2, level AA), and colours that mean different things look different to all.
 
-use super::super::backend::rgb_of;
+use super::super::backend::{number, of_palette};
 use super::*;
 
 /// What text needs, and what bars and borders need.
@@ -12,6 +12,33 @@ type Rgb = (u8, u8, u8);
 /// Backgrounds of usual terminals.
 const GROUNDS: [Rgb; 2] = [(0, 0, 0), (28, 28, 28)];
 const LIGHT_GROUNDS: [Rgb; 2] = [(255, 255, 255), (250, 250, 250)];
+
+/// Red, green and blue of a colour, those of xterm for the 16; `None`: that of the terminal.
+fn rgb_of(color: Color) -> Option<Rgb> {
+    const XTERM: [Rgb; 16] = [
+        (0, 0, 0),
+        (205, 0, 0),
+        (0, 205, 0),
+        (205, 205, 0),
+        (0, 0, 238),
+        (205, 0, 205),
+        (0, 205, 205),
+        (229, 229, 229),
+        (127, 127, 127),
+        (255, 0, 0),
+        (0, 255, 0),
+        (255, 255, 0),
+        (92, 92, 255),
+        (255, 0, 255),
+        (0, 255, 255),
+        (255, 255, 255),
+    ];
+    match color {
+        Color::Rgb(red, green, blue) => Some((red, green, blue)),
+        Color::Indexed(index @ 16..) => Some(of_palette(index)),
+        named => number(named).map(|number| XTERM[usize::from(number)]),
+    }
+}
 
 fn linear(channel: u8) -> f64 {
     let share = f64::from(channel) / 255.0;

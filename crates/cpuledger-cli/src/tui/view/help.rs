@@ -126,7 +126,7 @@ fn lines(state: &State) -> Vec<Line> {
         let notes = count_of(notes as u64, "note");
         lines.push(Line::Sentence(format!("{notes} on this interval: at the end of this page (End)")));
     }
-    lines.extend(keys::help().into_iter().map(|(names, text)| match names.as_str() {
+    lines.extend(keys::help().map(|(names, text)| match names {
         "" => title(text),
         names => keys(names, text),
     }));

@@ -224,7 +224,7 @@ fn what_is_on_the_screen_is_what_json_prints() {
         let mut state = state(fixture::frame());
         press(&mut state, keys);
         let frame = state.frame.as_ref().expect("it was given");
-        let line = export::bytes(&state, frame, ExportFormat::Json).expect("memory");
+        let line = export::bytes(&state, frame, ExportFormat::Json);
         let json: Json = serde_json::from_slice(&line).expect("JSON");
         let printed = json[rows].as_array().expect("rows");
         assert!(printed.len() >= 6);

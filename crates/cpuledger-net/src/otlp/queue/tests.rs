@@ -4,7 +4,7 @@ fn bodies(queue: &mut Queue) -> Vec<Vec<u8>> {
     let mut bodies = Vec::new();
     while let Some((entry, body)) = queue.first() {
         bodies.push(body.to_vec());
-        queue.done(&entry);
+        queue.settle(&entry, true);
     }
     bodies
 }
@@ -18,7 +18,7 @@ fn what_is_not_sent_is_there_after_a_restart_in_its_order() {
         assert!(matches!(queue.push(vec![number; 3]), Kept::Whole));
     }
     let (first, _) = queue.first().expect("there are some");
-    queue.done(&first);
+    queue.settle(&first, true);
     let other = Queue::on_disk(&path, 1 << 20).expect_err("it is in use").to_string();
     assert!(other.contains("another"), "{other}");
     drop(queue);
@@ -75,7 +75,7 @@ fn a_request_that_is_dropped_while_it_is_sent_is_no_other() {
     let (sent, _) = queue.first().expect("one");
     queue.push(vec![2; 10]);
     queue.push(vec![3; 10]);
-    queue.done(&sent);
+    queue.settle(&sent, true);
     assert_eq!(bodies(&mut queue), [vec![2; 10], vec![3; 10]]);
 }
 

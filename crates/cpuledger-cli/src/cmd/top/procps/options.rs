@@ -1,12 +1,14 @@
 //! The options of procps' top: the table that help, manual and parser are made of, and what they say.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use cpuledger::source::SourceKind;
+use cpuledger_names::names::uid_of;
 
 use super::fields::{self, SortField};
-use super::who::{self, Who};
+use super::who::Who;
+use crate::cmd::top::options::MOST_DELAY_S;
+use crate::values::source_named;
 
 /// Whether an option has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +94,9 @@ options! {
     Some('S'), "accum-time-toggle" Nothing, "include exited children in TIME+" set!(has_children ^= true);
     Some('s'), "secure-mode" Nothing, "secure mode: only with -b, where it changes nothing" set!(is_secure = true);
     Some('U'), "filter-any-user" Value("USER"), "only processes with this real, effective, saved or filesystem user; !USER: without it"
-        |options, value, _| options.who.set_user(value.unwrap_or_default(), true, &who::uid_of).map(|()| None);
+        |options, value, _| options.who.set_user(value.unwrap_or_default(), true, &uid_of).map(|()| None);
     Some('u'), "filter-only-euser" Value("USER"), "only processes with this effective user; !USER: without it"
-        |options, value, _| options.who.set_user(value.unwrap_or_default(), false, &who::uid_of).map(|()| None);
+        |options, value, _| options.who.set_user(value.unwrap_or_default(), false, &uid_of).map(|()| None);
     Some('V'), "version" Nothing, "print the version and exit" |_, _, _| Ok(Some(Action::Version));
     Some('w'), "width" Maybe("COLUMNS"), "width of the output; without a value: $COLUMNS, else 512" |options, value, _| {
         options.width = Some(value.map_or(Ok(Width::Environment), width)?);
@@ -103,7 +105,7 @@ options! {
     Some('1'), "single-cpu-toggle" Nothing, "show each CPU on its own line" set!(has_each_cpu ^= true);
     Some('A'), "apply-defaults" Nothing, "no effect: this mode reads no configuration file" |_, _, _| Ok(None);
     None, "source" Value("SOURCE"), "where the numbers come from: auto, service, ledger, walk, netlink or procfs (not in procps)"
-        read!(text: source = source(text)?);
+        read!(text: source = source_named(text)?);
     None, "socket" Value("PATH"), "the socket of the service; otherwise $CPULEDGER_SOCKET (not in procps)"
         read!(text: socket = Some(text.into()));
     None, "procps" Nothing, "selects this mode of cpuledger top (not in procps)" |_, _, _| Ok(None);
@@ -316,9 +318,6 @@ fn delay(text: &str) -> Result<u64, String> {
     Ok((seconds.min(MOST_DELAY_S) * 1e9).round() as u64)
 }
 
-/// More than a century.
-const MOST_DELAY_S: f64 = 4e9;
-
 fn iterations(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
     number.ok_or_else(|| format!("bad iterations argument '{text}'"))
@@ -336,13 +335,6 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 3..=512;
 fn width(text: &str) -> Result<Width, String> {
     let columns = text.parse().ok().filter(|columns| WIDTHS.contains(columns));
     columns.map(Width::Columns).ok_or_else(|| format!("bad width arg '{text}'"))
-}
-
-fn source(text: &str) -> Result<Option<SourceKind>, String> {
-    if text == "auto" {
-        return Ok(None);
-    }
-    SourceKind::from_str(text).map(Some).map_err(|error| error.to_string())
 }
 
 /// What `--help` prints.

@@ -23,11 +23,6 @@ pub enum Who {
 
 const CLASH: &str = "conflicting process selections (U/p/u)";
 
-/// The number of a user; a name that there is not, and a number below 0, is none.
-pub fn uid_of(name: &str) -> Option<u32> {
-    cpuledger_names::names::uid_of(name)
-}
-
 impl Who {
     /// Adds a list of processes; 0 is this one.
     pub fn add_pids(&mut self, list: &str, own_pid: i32) -> Result<(), String> {

@@ -154,8 +154,7 @@ impl<'a> Line<'a> {
         }
         let text = String::from_utf8_lossy(&self.cell);
         if !context.is_exact && is_zero(column, &text) {
-            let dot = if self.look.is_ascii { "." } else { "·" };
-            return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
+            return self.draw_nothing(buffer, place, at);
         }
         let style = match shows {
             TableCell::Share if column.name() == "%CPU" && !at.is_dead() => {
@@ -198,8 +197,7 @@ impl<'a> Line<'a> {
                 let text = states.text(column);
                 let is_zero = !states.is_exact() && matches!(text.as_str(), "0.0" | "(0.0)");
                 if is_zero {
-                    let dot = if self.look.is_ascii { "." } else { "·" };
-                    return put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
+                    return self.draw_nothing(buffer, place, at);
                 }
                 let style = match column.cell {
                     // Of the living alone: the others are not measured by the interval.
@@ -211,6 +209,12 @@ impl<'a> Line<'a> {
                 put_cell(buffer, place, at.row, &text, style);
             }
         }
+    }
+
+    /// What is nothing, with less ink.
+    fn draw_nothing(&self, buffer: &mut Buffer, place: &Place, at: At<'_>) {
+        let dot = if self.look.is_ascii { "." } else { "·" };
+        put_cell(buffer, place, at.row, dot, at.styled(self.look.theme.label));
     }
 
     /// The share of a CPU in the last intervals; the most that any row had has full height.

@@ -212,7 +212,7 @@ fn lines_of_several_have_their_place_by_their_sums_and_are_in_groups_and_exports
     press(&mut state, "N");
     assert_eq!(place_of(&state), 6, "behind those of lower numbers");
     let frame = state.frame.as_ref().expect("it was given");
-    let line = export::bytes(&state, frame, ExportFormat::Json).expect("memory");
+    let line = export::bytes(&state, frame, ExportFormat::Json);
     let json: Json = serde_json::from_slice(&line).expect("JSON");
     assert_eq!(json["processes"].as_array().expect("rows").len(), 16, "each has a row in a file");
     press(&mut state, "P g");

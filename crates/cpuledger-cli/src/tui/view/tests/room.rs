@@ -112,7 +112,7 @@ fn the_balance_adds_up_as_it_is_printed() {
 #[test]
 fn all_of_the_help_page_can_be_read_in_any_width() {
     let mut state = state(fixture::frame());
-    let help = crate::tui::keys::help();
+    let help: Vec<_> = crate::tui::keys::help().collect();
     for (width, height) in [(40, 10), (80, 24)] {
         press(&mut state, "?");
         let mut seen = String::new();
