@@ -45,7 +45,7 @@ fn read(bytes: Vec<u8>) {
     if let Some((records, sums)) = recording.sums(&places) {
         assert_eq!(records, places.len());
         let mut accumulator = Accumulator::new(&Dimension::OF_SERIES);
-        if accumulator.add_sums(&sums) {
+        if accumulator.add_sums(&sums, records) {
             assert!(accumulator.report(Dimension::Command, 3).rows.len() <= 3);
         }
     }

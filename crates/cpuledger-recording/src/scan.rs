@@ -21,7 +21,7 @@ pub(crate) struct Found {
     pub(crate) entries: Vec<Entry>,
     /// Where bytes begin that are no record, and how many they are.
     pub(crate) damaged: Vec<(u64, u64)>,
-    /// Where the last whole record ends.
+    /// Where the last whole record ends or, with an index, where that begins.
     pub(crate) end: u64,
     /// Whether what a clean close adds begins there, so that nothing is missing at the end.
     pub(crate) is_complete: bool,
@@ -77,14 +77,13 @@ enum Looked {
 
 fn read_record(source: &dyn ReadAt, at: u64, end: u64, piece: &mut [u8]) -> io::Result<Looked> {
     let mut bytes = [0; RECORD_BYTES];
-    if end - at < RECORD_BYTES as u64 {
-        return Ok(Looked::None);
-    }
-    source.read_at(at, &mut bytes)?;
+    let length = (end - at).min(RECORD_BYTES as u64) as usize;
+    source.read_at(at, &mut bytes[..length])?;
     if bytes.starts_with(&INDEX_MAGIC) || bytes.starts_with(&SUMS_MAGIC) {
         return Ok(Looked::End);
     }
-    let Some(header) = RecordHeader::read(&bytes) else { return Ok(Looked::None) };
+    let header = RecordHeader::read(&bytes).filter(|_| length == RECORD_BYTES);
+    let Some(header) = header else { return Ok(Looked::None) };
     let from = at + RECORD_BYTES as u64;
     let behind = from + u64::from(header.length);
     if behind > end {

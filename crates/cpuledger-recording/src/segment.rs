@@ -222,7 +222,7 @@ impl Segment {
         let mut header = [0; RECORD_BYTES];
         self.source.read_at(last.offset, &mut header).ok()?;
         let begin = last.offset + (RECORD_BYTES as u64) + u64::from(RecordHeader::read(&header)?.length);
-        let length = end.checked_sub(begin).filter(|length| *length <= sums::MOST_BYTES)?;
+        let length = end.checked_sub(begin).filter(|length| *length <= sums::MOST_BYTES as u64)?;
         let mut bytes = vec![0; length as usize];
         self.source.read_at(begin, &mut bytes).ok()?;
         sums::read(&bytes)

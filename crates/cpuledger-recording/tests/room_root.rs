@@ -133,6 +133,23 @@ fn no_room_for_the_index_leaves_the_records_root() {
 }
 
 #[test]
+fn with_room_for_the_index_alone_a_segment_is_closed_without_sums_root() {
+    let Some(small) = Small::mount() else { return };
+    let folder = small.path().join("recording");
+    let mut writer = Writer::open(&folder, Options::default()).expect("a writer");
+    let mut machine = Machine::new(53, 3000);
+    writer.append(&machine.second()).expect("there is room");
+    let left = usize::try_from(writer.free_bytes().expect("it says so")).expect("it is small");
+    fs::write(small.path().join("filler"), vec![1; left - (8 << 10)]).expect("it fits");
+    writer.close().expect("the index has room");
+    assert!(folder.join("all/0000000000000000.seg").exists());
+    let mut recording = Recording::open(&folder).expect("a recording");
+    let first = recording.first().expect("an interval");
+    assert_eq!((recording.len(), recording.sums(&[first])), (1, None));
+    assert!(recording.losses().expect("read").is_empty());
+}
+
+#[test]
 fn old_segments_make_room_root() {
     let Some(small) = Small::mount() else { return };
     let folder = small.path().join("recording");

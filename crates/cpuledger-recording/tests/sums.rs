@@ -41,7 +41,7 @@ fn a_closed_segment_has_the_sums_of_all_its_intervals() {
     let (records, bytes) = recording.sums(&places).expect("all of a segment");
     assert_eq!(records, places.len());
     let mut accumulator = Accumulator::new(&[Dimension::Command]);
-    assert!(accumulator.add_sums(&bytes));
+    assert!(accumulator.add_sums(&bytes, records));
     let expected = of_intervals(&mut recording, &places);
     assert_eq!(accumulator.report(Dimension::Command, ROWS), expected);
     assert!(expected.balance.intervals == 65 && !expected.rows.is_empty());

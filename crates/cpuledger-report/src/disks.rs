@@ -6,7 +6,7 @@ use cpuledger_model::framing;
 use serde::{Deserialize, Serialize};
 
 /// Disks of a span that are told apart; all others are one.
-const MOST_DISKS: usize = 4096;
+pub(crate) const MOST_DISKS: usize = 4096;
 
 /// What all disks did in those intervals of a span that have an account of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,6 +31,17 @@ impl Key {
         }
     }
 
+    /// Whether rows may be put with it by this dimension.
+    pub(crate) fn is_by(self, dimension: Dimension) -> bool {
+        match (self, dimension) {
+            (Key::Unknown, _) => true,
+            (Key::Command(_), _) => dimension == Dimension::Command,
+            (Key::User(_), _) => dimension == Dimension::User,
+            (Key::Process(..), _) => matches!(dimension, Dimension::Process | Dimension::Ancestor),
+            (Key::Without | Key::Cgroup(_) | Key::Text(_), _) => dimension.place_of_cgroup().is_some(),
+        }
+    }
+
     pub(crate) fn renumbered(self, comms: &Renumbered) -> Key {
         match self {
             Key::Command(comm) => Key::Command(comms.of(comm)),

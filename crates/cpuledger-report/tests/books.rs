@@ -116,7 +116,7 @@ proptest! {
             let all = plain.clone().with_states().with_counters().with_devices();
             for empty in [plain, all] {
                 let mut of_sums = empty.clone();
-                prop_assert!(of_sums.add_sums(&bytes));
+                prop_assert!(of_sums.add_sums(&bytes, earlier.len()));
                 let of_sums = added(of_sums, later).report(by, usize::MAX);
                 prop_assert_eq!(of_sums, added(empty, &frames).report(by, usize::MAX));
             }

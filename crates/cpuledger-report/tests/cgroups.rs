@@ -43,7 +43,7 @@ fn sums(frame: &Frame, by: Dimension) -> BTreeMap<String, u64> {
     let mut sums = Sums::default();
     sums.add(frame, when);
     let mut of_sums = Accumulator::new(&[by]);
-    assert!(of_sums.add_sums(&sums.bytes().expect("few names")));
+    assert!(of_sums.add_sums(&sums.bytes().expect("few names"), 1));
     assert_eq!(of_sums.report(by, 10), accumulator.report(by, 10));
     let name = |name: &Name| match name {
         Name::Text(text) => String::from_utf8_lossy(text).into_owned(),

@@ -110,13 +110,33 @@ impl OpenSegment {
     }
 
     /// Adds sums, index and trailer, and gives it the name of what is closed. A segment without records is deleted. Returns its length.
-    pub(super) fn close(mut self, folder: &Folder) -> io::Result<u64> {
+    pub(super) fn close(self, folder: &Folder) -> io::Result<u64> {
         let open = self.name(State::Open);
         let Some(summary) = Summary::of(&self.entries) else {
             folder.remove(&open)?;
             return Ok(0);
         };
-        let sums = sums::write(&self.sums);
+        // Where there is no room for both, the index is worth more.
+        let written = self.write_end(&sums::write(&self.sums), &summary).or_else(|_| {
+            self.file.set_len(self.bytes)?;
+            self.write_end(&[], &summary)
+        });
+        let length = match written {
+            Ok(length) => length,
+            Err(error) => {
+                // Its records are whole: it stays as what was cut off.
+                self.file.set_len(self.bytes)?;
+                folder.rename(&open, &self.name(State::CutOff))?;
+                return Err(error);
+            }
+        };
+        folder.rename(&open, &self.name(State::Closed))?;
+        folder.sync()?;
+        Ok(self.bytes + length)
+    }
+
+    /// Writes sums, index and trailer behind the records, and returns their length.
+    fn write_end(&self, sums: &[u8], summary: &Summary) -> io::Result<u64> {
         let index = index::write(&self.entries)?;
         let trailer = Trailer {
             index_checksum: crc32c::crc32c(&index),
@@ -130,17 +150,8 @@ impl OpenSegment {
             start_realtime_ns: summary.extent.start_realtime_ns,
             end_realtime_ns: summary.extent.end_realtime_ns,
         };
-        let end = [&sums[..], &index, &trailer.write()].concat();
-        let written = self.file.write_all_at(&end, self.bytes).and_then(|()| self.file.sync_all());
-        if let Err(error) = written {
-            // Its records are whole: it stays as what was cut off.
-            self.file.set_len(self.bytes)?;
-            folder.rename(&open, &self.name(State::CutOff))?;
-            return Err(error);
-        }
-        folder.rename(&open, &self.name(State::Closed))?;
-        folder.sync()?;
-        self.bytes += end.len() as u64;
-        Ok(self.bytes)
+        let end = [sums, &index, &trailer.write()].concat();
+        self.file.write_all_at(&end, self.bytes).and_then(|()| self.file.sync_all())?;
+        Ok(end.len() as u64)
     }
 }

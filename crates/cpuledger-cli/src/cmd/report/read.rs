@@ -1,5 +1,5 @@
-//! The intervals of a span, added up by as many threads as there are CPUs; those of a whole segment by its sums, if these say what is asked. Where the sum depends on the order of the intervals, one thread
-//! adds them up and another reads ahead: so a report is the same on any number of CPUs.
+//! The intervals of a span, added up by as many threads as there are CPUs, but for those of which the sums of their segment say what is asked. Where
+//! the sum depends on the order of the intervals, one thread adds them up and another reads ahead: so a report is the same on any number of CPUs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -96,17 +96,22 @@ pub fn accumulate(
 ) -> anyhow::Result<Read> {
     let cpus = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let is_ordered = empty.depends_on_order();
-    let mut parts = divided(places, if is_ordered { 1 } else { cpus });
     let (mut losses, gaps) = recording.missing(span)?;
+    let (summed, places) = with_sums(recording, places, empty);
+    let mut parts = divided(&places, if is_ordered { 1 } else { cpus });
     let mut readers: Vec<Recording> = Vec::new();
     for part in parts.iter().skip(1) {
         readers.extend(again(path, recording, part)?);
     }
     if readers.len() + 1 < parts.len() {
         // It has changed meanwhile: places are of the one that is open.
-        parts = vec![places];
+        parts = vec![&places[..]];
         readers.clear();
     }
+    let are_joined: Vec<bool> = parts
+        .windows(2)
+        .map(|two| two[0].last().and_then(|last| recording.next(*last)) == two[1].first().copied())
+        .collect();
     let (count, of) = (AtomicU64::new(0), places.len() as u64);
     let work = |places| Work { places, count: &count, interrupt };
     let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
@@ -135,32 +140,56 @@ pub fn accumulate(
         drop(shown);
         read
     });
-    let accumulator = merged(parts, &mut losses)?;
+    let accumulator = merged(summed, parts, &are_joined, &mut losses)?;
     if interrupt.has_come() {
         bail!("interrupted; nothing was written");
     }
-    Ok(Read { accumulator: accumulator.unwrap_or_else(|| empty.clone()), losses, gaps })
+    Ok(Read { accumulator, losses, gaps })
 }
 
-/// The sum of the parts, in their order. What they lost is appended.
-fn merged(parts: Vec<anyhow::Result<Part>>, losses: &mut Vec<Loss>) -> anyhow::Result<Option<Accumulator>> {
-    let mut accumulator: Option<Accumulator> = None;
+/// Adds what segments of these places say that all their intervals add up to. Returns the places of the others, too.
+fn with_sums(recording: &mut Recording, places: &[Place], empty: &Accumulator) -> (Accumulator, Vec<Place>) {
+    let mut accumulator = empty.clone();
+    if !accumulator.takes_sums() {
+        return (accumulator, places.to_vec());
+    }
+    let (mut left, mut rest) = (Vec::new(), places);
+    while let Some((place, behind)) = rest.split_first() {
+        match recording.sums(rest) {
+            Some((records, sums)) if accumulator.add_sums(&sums, records) => rest = &rest[records..],
+            _ => {
+                left.push(*place);
+                rest = behind;
+            }
+        }
+    }
+    (accumulator, left)
+}
+
+/// The sum of this and the parts, in their order. What they lost is appended: one loss, where it crosses two that are joined.
+fn merged(
+    mut accumulator: Accumulator,
+    parts: Vec<anyhow::Result<Part>>,
+    are_joined: &[bool],
+    losses: &mut Vec<Loss>,
+) -> anyhow::Result<Accumulator> {
     let mut is_open = false;
-    for part in parts {
+    for (number, part) in parts.into_iter().enumerate() {
         let Part { accumulator: more, lost: Lost { losses: lost, begins_lost, ends_lost } } = part?;
         let mut lost = lost.into_iter();
-        // A loss that crosses two parts is one.
         if is_open
             && begins_lost
+            && number.checked_sub(1).and_then(|before| are_joined.get(before)) == Some(&true)
             && let Some((last, first)) = losses.last_mut().zip(lost.next())
         {
             last.extend(&first);
         }
         losses.extend(lost);
         is_open = ends_lost;
-        match &mut accumulator {
-            Some(own) => own.merge(more),
-            None => accumulator = Some(more),
+        if accumulator.intervals() == 0 {
+            accumulator = more;
+        } else {
+            accumulator.merge(more);
         }
     }
     Ok(accumulator)
@@ -183,13 +212,7 @@ fn again(path: &Path, recording: &mut Recording, places: &[Place]) -> anyhow::Re
 /// Adds up the records at these places.
 fn add_up(recording: &mut Recording, work: Work<'_>, mut accumulator: Accumulator) -> anyhow::Result<Part> {
     let wanted = accumulator.wanted();
-    let lost = read_all(recording, work, &wanted, |taken| match taken {
-        Taken::Interval(frame, when) => {
-            accumulator.add(frame, when);
-            true
-        }
-        Taken::Sums(bytes) => accumulator.add_sums(bytes),
-    })?;
+    let lost = read_all(recording, work, &wanted, |frame, when| accumulator.add(frame, when))?;
     Ok(Part { accumulator, lost })
 }
 
@@ -206,14 +229,12 @@ fn add_up_behind(
         let reader = scope.spawn(move || {
             let mut batch = Batch::default();
             // Nothing is received any more if the other thread has failed, which is told there.
-            let lost = read_all(recording, work, &wanted, |taken| {
-                let Taken::Interval(frame, when) = taken else { return false };
+            let lost = read_all(recording, work, &wanted, |frame, when| {
                 batch.take(frame, when);
                 if batch.filled == BATCH {
                     let next = empty.try_recv().unwrap_or_default();
                     let _ = full.send(std::mem::replace(&mut batch, next));
                 }
-                true
             });
             let _ = full.send(batch);
             lost
@@ -250,58 +271,36 @@ impl Batch {
     }
 }
 
-/// What is handed over: an interval, or the sums of all intervals of a segment.
-enum Taken<'a> {
-    Interval(&'a mut Frame, Instants),
-    Sums(&'a [u8]),
-}
-
-/// Reads the first of these places, or all of them that are of its segment if the sums of that are taken. Returns how many were handed over: none, if the
-/// record is damaged.
-fn read_next(
-    recording: &mut Recording,
-    places: &[Place],
-    wanted: &Wanted,
-    frame: &mut Frame,
-    take: &mut impl FnMut(Taken<'_>) -> bool,
-) -> anyhow::Result<usize> {
-    if let Some((records, sums)) = recording.sums(places)
-        && take(Taken::Sums(&sums))
-    {
-        return Ok(records);
-    }
-    let Some((place, entry)) = places.first().and_then(|place| Some((*place, recording.entry(*place)?)))
-    else {
-        return Ok(0);
-    };
-    let is_whole = recording.read_into(place, wanted, frame)?;
-    Ok(usize::from(is_whole && take(Taken::Interval(frame, entry.instants()))))
-}
-
-/// Reads the records at these places, and hands over each interval, or the sums of a segment. `take` returns whether it has used them: it uses each interval.
+/// Reads the records at these places, and hands over each interval.
 fn read_all(
     recording: &mut Recording,
     Work { places, count, interrupt }: Work<'_>,
     wanted: &Wanted,
-    mut take: impl FnMut(Taken<'_>) -> bool,
+    mut take: impl FnMut(&mut Frame, Instants),
 ) -> anyhow::Result<Lost> {
     let mut lost = Lost::default();
     let mut frame = Frame::new();
     // The first and the last of those that cannot be read, and how many they are.
     let mut damaged: Option<(Place, Place, u64)> = None;
-    let mut left = places;
-    while let Some(&place) = left.first().filter(|_| !interrupt.has_come()) {
-        let is_first = left.len() == places.len();
-        let taken = read_next(recording, left, wanted, &mut frame, &mut take)?;
-        let behind = taken.max(1);
-        count.fetch_add(behind as u64, Ordering::Relaxed);
-        left = &left[behind..];
-        if taken > 0 {
-            let losses = damaged.take().map(|(first, last, count)| recording.damaged(first, last, count));
-            lost.losses.extend(losses);
+    for (number, &place) in places.iter().enumerate() {
+        if interrupt.has_come() {
+            break;
+        }
+        count.fetch_add(1, Ordering::Relaxed);
+        let Some(entry) = recording.entry(place) else { break };
+        let is_whole = recording.read_into(place, wanted, &mut frame)?;
+        // What sums were taken of may be between two of them.
+        if let Some((first, last, count)) = damaged
+            && (is_whole || recording.next(last) != Some(place))
+        {
+            lost.losses.push(recording.damaged(first, last, count));
+            damaged = None;
+        }
+        if is_whole {
+            take(&mut frame, entry.instants());
             continue;
         }
-        lost.begins_lost |= is_first;
+        lost.begins_lost |= number == 0;
         let (first, _, intervals) = damaged.unwrap_or((place, place, 0));
         damaged = Some((first, place, intervals + 1));
     }
