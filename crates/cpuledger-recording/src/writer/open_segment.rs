@@ -7,12 +7,11 @@ use std::os::unix::fs::FileExt;
 use cpuledger_model::frame::Frame;
 
 use crate::compress::Packer;
+use crate::extent::Extent;
 use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
 use crate::layout::{HEADER_BYTES, Header, RecordHeader, TRAILER_BYTES, Trailer};
 use crate::segment::Summary;
-
-use super::times::Times;
 
 pub(super) struct OpenSegment {
     file: File,
@@ -77,7 +76,7 @@ impl OpenSegment {
     }
 
     /// Adds a record. If that fails, the file is as it was, unless that fails, too.
-    pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Times) -> io::Result<()> {
+    pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Extent) -> io::Result<()> {
         let packed = self.packer.pack(frame, self.bytes)?;
         let too_long = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let header = RecordHeader {
