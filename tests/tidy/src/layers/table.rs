@@ -55,6 +55,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-model",
         from_below: &[
+            "kinds",
             "buffer",
             "dimension",
             "account",
