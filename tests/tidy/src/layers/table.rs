@@ -196,7 +196,6 @@ pub const LAYERS: &[Layers] = &[
             "manner",
             "now",
             "lookups",
-            "identity",
             "learnt",
             "containers/state",
             "containers/bundle",
