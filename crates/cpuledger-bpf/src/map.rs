@@ -20,9 +20,6 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// Maps `bytes` bytes from `offset` on, which is a multiple of the page size.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
     pub(crate) fn new(
         file: impl AsFd,
         offset: u64,
@@ -68,17 +65,11 @@ pub(crate) struct MappedArray<R: Pod> {
 
 impl<R: Pod> MappedArray<R> {
     /// Creates and maps an array of `capacity` zeroed records.
-    ///
-    /// # Errors
-    /// When the kernel refuses the memory or the call.
     pub(crate) fn new(name: &str, capacity: u32) -> Result<MappedArray<R>, Error> {
         MappedArray::with_protection(name, capacity, ProtFlags::READ)
     }
 
     /// The same, for records that this process writes and the kernel reads.
-    ///
-    /// # Errors
-    /// As [`MappedArray::new`].
     pub(crate) fn new_writable(name: &str, capacity: u32) -> Result<MappedArray<R>, Error> {
         MappedArray::with_protection(name, capacity, ProtFlags::READ | ProtFlags::WRITE)
     }

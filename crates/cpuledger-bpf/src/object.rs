@@ -94,7 +94,6 @@ impl Opened {
         Ok(())
     }
 
-    /// Loads it.
     pub(crate) fn load(self, name: &str) -> Result<Object, Error> {
         self.object.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
     }

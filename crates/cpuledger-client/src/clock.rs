@@ -17,12 +17,6 @@
 //! An instant is never before the last one of the CPU, nor before the one at which the task that comes has left another CPU. So what the reader
 //! has closed stays closed. For the protocol it is a hook whose clock is behind. Before, semaphores, signals and pipes had 2 to 11 % less
 //! CPU time than their cgroup: 2 µs a turn on an idle CPU.
-//!
-//! A model (`tests/protocol/`) checks the protocol between hook and reader. It makes the same accesses in the same order. loom runs it through
-//! the interleavings of one or two CPUs and the reader, with deaths, folds, late cuts and clocks that differ. Each step that is left out or moved
-//! must make the books wrong. The model does not cover the fork hook, the index, or what the kernel hides; its README
-//! has the list. The compiled hooks and the real reader run on simulated machines too (`crates/cpuledger-bpf/src/ledger/machine.rs`). There
-//! CPUs are held up at random accesses, and tasks fork, exec and die.
 
 use cpuledger_model::Boottime;
 use cpuledger_model::framing::Circumstances;

@@ -1,6 +1,5 @@
 //! The segments of a recording, one or several at a time.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
@@ -73,35 +72,31 @@ pub fn export_to(
     Ok(summary)
 }
 
-/// The segments that have these records. A segment may have others in between, of which another tier has the time.
+/// The segments that have these records, which are in the order of the recording. A segment may have others in between, of which another tier has
+/// the time.
 fn segments_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
-    let beside = recording.beside(places);
-    let beside = numbers_of(recording, &beside).into_iter();
-    let mut offered: HashMap<PathBuf, Numbers> = beside.map(|source| (source.path, source.wanted)).collect();
-    let mut segments = numbers_of(recording, places);
-    for segment in &mut segments {
-        segment.offered = offered.remove(&segment.path).unwrap_or_default();
-    }
-    segments
-}
-
-/// Likewise, without what they have beside these.
-fn numbers_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
-    let mut segments: Vec<(Source, Vec<u64>)> = Vec::new();
-    for place in places {
-        let Some(entry) = recording.entry(*place) else { continue };
-        let Some((path, header)) = recording.segment(*place) else { continue };
+    let mut segments: Vec<(Source, [Vec<u64>; 2])> = Vec::new();
+    let mut wanted = places.iter().peekable();
+    for place in recording.beside(places) {
+        let is_wanted = wanted.next_if_eq(&&place).is_some();
+        let Some(entry) = recording.entry(place) else { continue };
+        let Some((path, header)) = recording.segment(place) else { continue };
         let known = segments.iter().rposition(|(segment, _)| segment.path == path);
         let known = known.unwrap_or_else(|| {
             let (path, header) = (path.into(), header.cloned());
-            let id = recording.id(*place).unwrap_or(0);
+            let id = recording.id(place).unwrap_or(0);
             let (wanted, offered) = (Numbers::default(), Numbers::default());
-            segments.push((Source { path, header, id, wanted, offered }, Vec::new()));
+            segments.push((Source { path, header, id, wanted, offered }, Default::default()));
             segments.len() - 1
         });
-        segments[known].1.push(entry.sequence);
+        let [wanted, offered] = &mut segments[known].1;
+        wanted.extend(is_wanted.then_some(entry.sequence));
+        offered.push(entry.sequence);
     }
-    let with_numbers = |(segment, numbers)| Source { wanted: Numbers::from_iter(numbers), ..segment };
+    let with_numbers = |(segment, numbers): (Source, [Vec<u64>; 2])| {
+        let [wanted, offered] = numbers.map(Numbers::from_iter);
+        Source { wanted, offered, ..segment }
+    };
     segments.into_iter().map(with_numbers).collect()
 }
 

@@ -6,8 +6,6 @@
 //!
 //! # How it works
 //!
-//! `crates/cpuledger-export` makes tables of the segments of a recording that no recorder is writing. docs/export.md has the columns, and what adds up to what.
-//!
 //! - **One list of columns** (`schema.rs`) says in which tables each is, and which figure of a frame it has. The document is made of it.
 //! - **Column by column**: a decoded frame has its figures in columns, and so has Arrow. No row is ever made but for CSV and JSON.
 //! - **Segments at a time** are one a CPU, at most four. A file gets its name when it is on the disk.

@@ -5,32 +5,28 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use cpuledger_model::field::{FIELDS, FieldInfo, Group, OF_ACCOUNTS};
 use cpuledger_model::frame::{self, Column, Section, Wanted};
+use cpuledger_model::kinds;
 
 /// The time zone of all times.
 pub(crate) const ZONE: &str = "UTC";
 
-/// A table of the export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    /// A row an interval.
-    Intervals,
-    /// A row for each process with time in an interval.
-    Usage,
-    /// A row for each task that died in an interval.
-    Exited,
+kinds! {
+    /// A table of the export.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Table of 1 {
+        /// A row an interval.
+        Intervals ["intervals"],
+        /// A row for each process with time in an interval.
+        Usage ["usage"],
+        /// A row for each task that died in an interval.
+        Exited ["exited"],
+    }
 }
 
 impl Table {
-    /// Every table.
-    pub const ALL: [Table; 3] = [Table::Intervals, Table::Usage, Table::Exited];
-
     /// Its name, which is that of its folder.
     pub fn name(self) -> &'static str {
-        match self {
-            Table::Intervals => "intervals",
-            Table::Usage => "usage",
-            Table::Exited => "exited",
-        }
+        self.texts()[0]
     }
 
     /// What a frame has a row for.
@@ -339,7 +335,6 @@ const NAMED: &[ColumnInfo] = &[
     same(X, Row(Column::LIFE_SLEEP_NS)),
 ];
 
-/// The columns of a table.
 pub(crate) fn columns(table: Table) -> impl Iterator<Item = &'static ColumnInfo> {
     COLUMNS.iter().filter(move |column| is_in(column, table))
 }

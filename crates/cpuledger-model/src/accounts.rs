@@ -6,34 +6,29 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldSet, Group};
+use crate::kinds;
 
-/// Something that costs, and is kept only on request: by a configuration, an option or a reader of the service. While it is not kept, its
-/// figures are absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Account {
-    /// Who made whom wait for a CPU.
-    Blame,
-    /// Which device a task reads and writes, and how long that takes.
-    Disk,
-    /// What a task sends and receives by sockets.
-    Network,
-    /// Which cgroup made which cgroup wait for a CPU; it comes with [`Account::Blame`].
-    Pairs,
+kinds! {
+    /// Something that costs, and is kept only on request: by a configuration, an option or a reader of the service. While it is not kept, its
+    /// figures are absent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Account of 1 {
+        /// Who made whom wait for a CPU.
+        Blame ["blame"],
+        /// Which device a task reads and writes, and how long that takes.
+        Disk ["disk"],
+        /// What a task sends and receives by sockets.
+        Network ["network"],
+        /// Which cgroup made which cgroup wait for a CPU; it comes with [`Account::Blame`].
+        Pairs ["pairs"],
+    }
 }
 
 impl Account {
-    /// Every one, by name.
-    pub const ALL: [Account; 4] = [Account::Blame, Account::Disk, Account::Network, Account::Pairs];
-
     /// Its name in options, configuration files, the protocol and JSON.
     pub const fn name(self) -> &'static str {
-        match self {
-            Account::Blame => "blame",
-            Account::Disk => "disk",
-            Account::Network => "network",
-            Account::Pairs => "pairs",
-        }
+        self.texts()[0]
     }
 
     /// The group of its fields in the table of fields; `None`: rows have none.
@@ -59,19 +54,12 @@ impl fmt::Display for Account {
 }
 
 /// A name that is no account.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no account `{0}`; the accounts are {all}", all = Accounts::ALL)]
 pub struct NoAccount(
     /// What it is.
     pub String,
 );
-
-impl fmt::Display for NoAccount {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "there is no account `{}`; the accounts are {}", self.0, Accounts::ALL)
-    }
-}
-
-impl std::error::Error for NoAccount {}
 
 impl FromStr for Account {
     type Err = NoAccount;

@@ -5,6 +5,7 @@
 //! with `_ns` is an instant of CLOCK_MONOTONIC, or a duration that does not count suspension. The compiler refuses to compare
 //! the two, or to add a lifetime to a start.
 
+use cpuledger_proc::task::stat::parse_stat;
 use serde::{Deserialize, Serialize};
 
 /// `USER_HZ`: the ticks in which files of /proc, and so ps, tell CPU time and starts, rounded down.
@@ -43,5 +44,11 @@ impl Boottime {
     /// The number of whole units of this length since the boot: /proc tells starts in ticks.
     pub fn ticks(self, tick_ns: u64) -> u64 {
         self.0 / tick_ns
+    }
+
+    /// Whether this is the `stat` of a task that started then: a number alone may be another's by now. Each source tells a start to the tick or
+    /// better: where it can only estimate one, of a task that is gone, nothing acts on it.
+    pub fn is_start_in(self, stat: &[u8]) -> bool {
+        parse_stat(stat).is_some_and(|stat| stat.start_ticks == self.ticks(TICK_NS))
     }
 }

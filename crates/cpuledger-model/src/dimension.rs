@@ -1,42 +1,34 @@
 //! What rows are put together by: the values of `--by`.
 
-/// What rows are put together by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dimension {
-    /// The name of the process.
-    Command,
-    /// The effective user.
-    User,
-    /// The cgroup.
-    Cgroup,
-    /// The unit of systemd, or the cgroup where no unit was recorded: its path says it.
-    Unit,
-    /// The container of the cgroup.
-    Container,
-    /// The pod of that, with its namespace.
-    Pod,
-    /// The image of that.
-    Image,
-    /// The process.
-    Process,
-    /// The names of the process and of those above it, up to the first that is known.
-    Ancestor,
+use crate::kinds;
+
+// Of each its name, what its names are called in a header and of several, and what it is. Processes and ancestry come last.
+kinds! {
+    /// What rows are put together by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Dimension of 4 {
+        /// The name of the process.
+        Command ["command", "COMMAND", "commands", "Name of the process"],
+        /// The effective user.
+        User ["user", "USER", "users", "Effective user"],
+        /// The cgroup.
+        Cgroup ["cgroup", "CGROUP", "cgroups", "Cgroup"],
+        /// The unit of systemd, or the cgroup where no unit was recorded: its path says it.
+        Unit ["unit", "UNIT", "units", "Unit of systemd"],
+        /// The container of the cgroup.
+        Container ["container", "CONTAINER", "containers", "Container"],
+        /// The pod of that, with its namespace.
+        Pod ["pod", "POD", "pods", "Pod of Kubernetes"],
+        /// The image of that.
+        Image ["image", "IMAGE", "images", "Image of the container"],
+        /// The process.
+        Process ["process", "PROCESS", "processes", "Process"],
+        /// The names of the process and of those above it, up to the first that is known.
+        Ancestor ["ancestor", "ANCESTRY", "branches", "Names of the process and of its ancestors"],
+    }
 }
 
 impl Dimension {
-    /// All of them: processes and ancestry come last.
-    pub const ALL: [Dimension; 9] = [
-        Dimension::Command,
-        Dimension::User,
-        Dimension::Cgroup,
-        Dimension::Unit,
-        Dimension::Container,
-        Dimension::Pod,
-        Dimension::Image,
-        Dimension::Process,
-        Dimension::Ancestor,
-    ];
-
     /// Those whose rows stand beside each other: all but ancestry.
     pub const SIDE_BY_SIDE: [Dimension; 8] = *Dimension::ALL.first_chunk().expect("there are more");
 
@@ -47,41 +39,24 @@ impl Dimension {
     pub const OF_CGROUP: [Dimension; 5] =
         [Dimension::Cgroup, Dimension::Unit, Dimension::Container, Dimension::Pod, Dimension::Image];
 
-    /// Its name, what its names are called in a header and of several, and what it is.
-    const fn words(self) -> [&'static str; 4] {
-        match self {
-            Dimension::Command => ["command", "COMMAND", "commands", "Name of the process"],
-            Dimension::User => ["user", "USER", "users", "Effective user"],
-            Dimension::Cgroup => ["cgroup", "CGROUP", "cgroups", "Cgroup"],
-            Dimension::Unit => ["unit", "UNIT", "units", "Unit of systemd"],
-            Dimension::Container => ["container", "CONTAINER", "containers", "Container"],
-            Dimension::Pod => ["pod", "POD", "pods", "Pod of Kubernetes"],
-            Dimension::Image => ["image", "IMAGE", "images", "Image of the container"],
-            Dimension::Process => ["process", "PROCESS", "processes", "Process"],
-            Dimension::Ancestor => {
-                ["ancestor", "ANCESTRY", "branches", "Names of the process and of its ancestors"]
-            }
-        }
-    }
-
     /// As in `--by`, in JSON and in labels.
     pub const fn name(self) -> &'static str {
-        self.words()[0]
+        self.texts()[0]
     }
 
     /// Above a column of its names.
     pub const fn header(self) -> &'static str {
-        self.words()[1]
+        self.texts()[1]
     }
 
     /// Several of its names.
     pub const fn plural(self) -> &'static str {
-        self.words()[2]
+        self.texts()[2]
     }
 
     /// What it is, for help.
     pub const fn help(self) -> &'static str {
-        self.words()[3]
+        self.texts()[3]
     }
 
     /// That of this name.

@@ -1,6 +1,5 @@
 //! What lies between two cuts: how much CPU time each task used, the dead included.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -365,34 +364,21 @@ impl Unattributed {
 }
 
 /// What does not add up in an interval: an error of this program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// The capacity, and what is attributed, idle and unattributed: by this many nanoseconds.
+    #[error("the capacity is {0} ns more than what was booked of it")]
     Balance(i64),
     /// What is attributed, and the sum of the processes.
+    #[error("the attributed time is {0} ns more than that of all processes")]
     Processes(i64),
     /// What is unattributed, and the sum of its reasons.
+    #[error("the unattributed time is {0} ns more than its reasons")]
     Reasons(i64),
     /// Only one is known of what is idle and what is unattributed.
+    #[error("it has idle time without unattributed time, or the reverse")]
     HalfTold,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Balance(ns) => {
-                write!(formatter, "the capacity is {ns} ns more than what was booked of it")
-            }
-            Fault::Processes(ns) => {
-                write!(formatter, "the attributed time is {ns} ns more than that of all processes")
-            }
-            Fault::Reasons(ns) => write!(formatter, "the unattributed time is {ns} ns more than its reasons"),
-            Fault::HalfTold => {
-                formatter.write_str("it has idle time without unattributed time, or the reverse")
-            }
-        }
-    }
 }
 
 /// Maximum number of tasks of a user in [`Interval::blocked`], and of all of them in a frame: so no user can keep those of others from it.

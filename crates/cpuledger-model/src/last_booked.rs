@@ -1,65 +1,55 @@
 //! What accounts have booked to a task in the interval in which it died.
 
 use crate::counters::Counters;
-use crate::field::{Field, FieldSet};
+use crate::field::Field;
 
-/// The figures of accounts of a task that died, in its last interval; absent while the account is not kept, or where the reader may not see them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LastBooked {
+macro_rules! last_booked {
+    ($($(#[$what:meta])* $field:ident $member:ident;)*) => {
+        /// The figures of accounts of a task that died, in its last interval; absent while the account is not kept, or where the reader may not see
+        /// them.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct LastBooked {
+            $($(#[$what])* pub $member: Option<u64>,)*
+        }
+
+        impl LastBooked {
+            /// Those of these counters.
+            pub fn of(counters: &Counters) -> LastBooked {
+                let known = |field: Field, figure: u64| counters.known.contains(field).then_some(figure);
+                LastBooked { $($member: known(Field::$field, counters.$member),)* }
+            }
+
+            /// Makes the fields of these figures known, where they are.
+            pub fn store_into(&self, counters: &mut Counters) {
+                $(if let Some(figure) = self.$member {
+                    counters.set(Field::$field, figure);
+                })*
+            }
+        }
+    };
+}
+
+last_booked! {
     /// How long it waited for a CPU.
-    pub wait_suffered_ns: Option<u64>,
+    WaitSuffered wait_suffered_ns;
     /// How long others waited for the CPU that it had.
-    pub wait_caused_ns: Option<u64>,
+    WaitCaused wait_caused_ns;
     /// Bytes sent, but for Unix sockets.
-    pub network_sent_bytes: Option<u64>,
+    NetworkSent network_sent_bytes;
     /// Bytes received, likewise.
-    pub network_received_bytes: Option<u64>,
+    NetworkReceived network_received_bytes;
     /// Bytes sent by Unix sockets.
-    pub unix_sent_bytes: Option<u64>,
+    UnixSent unix_sent_bytes;
     /// Bytes received by them.
-    pub unix_received_bytes: Option<u64>,
+    UnixReceived unix_received_bytes;
     /// Bytes that disks have read for it.
-    pub disk_read_bytes: Option<u64>,
+    DiskReadBytes disk_read_bytes;
     /// Bytes that disks have written for it.
-    pub disk_written_bytes: Option<u64>,
+    DiskWrittenBytes disk_written_bytes;
 }
 
 impl LastBooked {
-    /// Those of these counters.
-    pub fn of(counters: &Counters) -> LastBooked {
-        let known = |field: Field, figure: u64| counters.known.contains(field).then_some(figure);
-        LastBooked {
-            wait_suffered_ns: known(Field::WaitSuffered, counters.wait_suffered_ns),
-            wait_caused_ns: known(Field::WaitCaused, counters.wait_caused_ns),
-            network_sent_bytes: known(Field::NetworkSent, counters.network_sent_bytes),
-            network_received_bytes: known(Field::NetworkReceived, counters.network_received_bytes),
-            unix_sent_bytes: known(Field::UnixSent, counters.unix_sent_bytes),
-            unix_received_bytes: known(Field::UnixReceived, counters.unix_received_bytes),
-            disk_read_bytes: known(Field::DiskReadBytes, counters.disk_read_bytes),
-            disk_written_bytes: known(Field::DiskWrittenBytes, counters.disk_written_bytes),
-        }
-    }
-
-    /// Makes the fields of these figures known, where they are.
-    pub fn store_into(&self, counters: &mut Counters) {
-        for (field, figure, counter) in [
-            (Field::WaitSuffered, self.wait_suffered_ns, &mut counters.wait_suffered_ns),
-            (Field::WaitCaused, self.wait_caused_ns, &mut counters.wait_caused_ns),
-            (Field::NetworkSent, self.network_sent_bytes, &mut counters.network_sent_bytes),
-            (Field::NetworkReceived, self.network_received_bytes, &mut counters.network_received_bytes),
-            (Field::UnixSent, self.unix_sent_bytes, &mut counters.unix_sent_bytes),
-            (Field::UnixReceived, self.unix_received_bytes, &mut counters.unix_received_bytes),
-            (Field::DiskReadBytes, self.disk_read_bytes, &mut counters.disk_read_bytes),
-            (Field::DiskWrittenBytes, self.disk_written_bytes, &mut counters.disk_written_bytes),
-        ] {
-            if let Some(figure) = figure {
-                *counter = figure;
-                counters.known = counters.known.union(FieldSet::of(&[field]));
-            }
-        }
-    }
-
     /// What /proc would show anybody of a living task: its waits.
     #[must_use]
     pub fn open(&self) -> LastBooked {
@@ -71,6 +61,7 @@ impl LastBooked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::FieldSet;
 
     #[test]
     fn what_is_stored_is_what_it_is_made_of() {

@@ -37,6 +37,7 @@ mod field_table;
 pub mod frame;
 pub mod framing;
 pub mod interval;
+mod kinds;
 pub mod last_booked;
 mod make;
 pub mod pairs;

@@ -6,56 +6,38 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::boottime::TICK_NS;
+use crate::kinds;
 
-macro_rules! sources {
-    ($($(#[$attribute:meta])* $kind:ident $name:literal;)*) => {
-        /// Names of the sources, as options and output spell them.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub enum SourceKind {
-            $($(#[$attribute])* $kind,)*
-        }
-
-        impl SourceKind {
-            /// Every source, best first.
-            pub const ALL: [SourceKind; [$($name),*].len()] = [$(SourceKind::$kind),*];
-
-            /// What figures are said to come from.
-            pub fn origin(self) -> &'static str {
-                match self {
-                    SourceKind::Service => "the service",
-                    SourceKind::Ledger => "the ledger",
-                    SourceKind::Walk => "the walk",
-                    SourceKind::Netlink => "netlink",
-                    SourceKind::Procfs => "/proc",
-                }
-            }
-
-            /// Its name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(SourceKind::$kind => $name,)*
-                }
-            }
-        }
-    };
-}
-
-// The best comes first.
-sources! {
-    /// The ledger of `cpuledger serve`.
-    Service "service";
-    /// Every switch of every CPU, booked in the kernel.
-    Ledger "ledger";
-    /// One pass over the kernel's task list.
-    Walk "walk";
-    /// Taskstats over generic netlink.
-    Netlink "netlink";
-    /// Files of /proc.
-    #[default]
-    Procfs "procfs";
+// The best comes first. Of each its name, and what figures are said to come from.
+kinds! {
+    /// Names of the sources, as options and output spell them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum SourceKind of 2 {
+        /// The ledger of `cpuledger serve`.
+        Service ["service", "the service"],
+        /// Every switch of every CPU, booked in the kernel.
+        Ledger ["ledger", "the ledger"],
+        /// One pass over the kernel's task list.
+        Walk ["walk", "the walk"],
+        /// Taskstats over generic netlink.
+        Netlink ["netlink", "netlink"],
+        /// Files of /proc.
+        #[default]
+        Procfs ["procfs", "/proc"],
+    }
 }
 
 impl SourceKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.texts()[0]
+    }
+
+    /// What figures are said to come from.
+    pub fn origin(self) -> &'static str {
+        self.texts()[1]
+    }
+
     /// Whether its intervals are those of a ledger: they know every switch, so that they balance, and tell the states of tasks.
     pub fn is_of_ledger(self) -> bool {
         match self {
@@ -103,20 +85,9 @@ impl fmt::Display for SourceKind {
 }
 
 /// No source has this name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no source `{0}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`")]
 pub struct UnknownSource(pub String);
-
-impl fmt::Display for UnknownSource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.0;
-        write!(
-            formatter,
-            "there is no source `{name}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`"
-        )
-    }
-}
-
-impl std::error::Error for UnknownSource {}
 
 impl FromStr for SourceKind {
     type Err = UnknownSource;

@@ -14,7 +14,6 @@ use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
 
 use crate::containers::Containers;
-use crate::identity::has_started;
 use crate::learnt::Learnt;
 use crate::watch::Watch;
 
@@ -104,7 +103,7 @@ pub(super) fn file_of(row: &Task) -> Option<Vec<u8>> {
     let text = fs::read(format!("{directory}/cgroup")).ok()?;
     // Read after that file: the process that has the number now had it then, or none had.
     let stat = fs::read(format!("{directory}/stat")).ok()?;
-    has_started(row.start_time_ns, &stat).then_some(text)
+    row.start_time_ns.is_start_in(&stat).then_some(text)
 }
 
 #[cfg(test)]

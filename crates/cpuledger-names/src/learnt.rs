@@ -22,7 +22,6 @@ struct Known {
     has_value: bool,
 }
 
-/// Values by key.
 #[derive(Debug)]
 pub(super) struct Learnt<Key, Value> {
     frame: u64,

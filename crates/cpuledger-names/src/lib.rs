@@ -5,7 +5,6 @@ pub mod ancestors;
 pub mod cgroups;
 pub mod containers;
 pub mod detail;
-pub mod identity;
 mod learnt;
 pub mod logins;
 pub mod lookups;

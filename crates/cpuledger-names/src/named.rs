@@ -5,68 +5,44 @@ use std::sync::Arc;
 
 use cpuledger_model::framing::{self, CgroupIds, CgroupNames, RowUnit};
 use cpuledger_model::interval::Interval;
+use cpuledger_model::kinds;
 use cpuledger_model::task::{Task, TaskId};
 use cpuledger_proc::task::units::{self, unit_or_slice};
 
 use crate::cgroups::{Cgroups, NamesByCgroup, key};
 use crate::systemd::{Units, UnitsOfRows};
 
-/// A name that the cgroup of a row leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum NameKey {
-    /// Unit of systemd; of what is in none, the slice.
-    Unit,
-    /// Slice of systemd.
-    Slice,
-    /// Name of the container.
-    Container,
-    /// Its id.
-    ContainerId,
-    /// Its image.
-    Image,
-    /// Its pod.
-    Pod,
-    /// The namespace of that.
-    Namespace,
+kinds! {
+    /// A name that the cgroup of a row leads to, in the order of output.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum NameKey of 2 {
+        /// Unit of systemd; of what is in none, the slice.
+        Unit ["unit", "systemd unit or, outside of units, the slice."],
+        /// Slice of systemd.
+        Slice ["slice", "systemd slice."],
+        /// Name of the container.
+        Container ["container", "Container."],
+        /// Its id.
+        ContainerId ["container_id", "Id of the container."],
+        /// Its image.
+        Image ["image", "Image of the container."],
+        /// Its pod.
+        Pod ["pod", "Pod of the container."],
+        /// The namespace of that.
+        Namespace ["namespace", "Kubernetes namespace of the pod."],
+    }
 }
 
 impl NameKey {
-    /// Every one, in the order of output.
-    pub const ALL: [NameKey; 7] = [
-        NameKey::Unit,
-        NameKey::Slice,
-        NameKey::Container,
-        NameKey::ContainerId,
-        NameKey::Image,
-        NameKey::Pod,
-        NameKey::Namespace,
-    ];
-
     /// As in JSON, CSV, filters and options.
     pub const fn name(self) -> &'static str {
-        match self {
-            NameKey::Unit => "unit",
-            NameKey::Slice => "slice",
-            NameKey::Container => "container",
-            NameKey::ContainerId => "container_id",
-            NameKey::Image => "image",
-            NameKey::Pod => "pod",
-            NameKey::Namespace => "namespace",
-        }
+        self.texts()[0]
     }
 
     /// One sentence.
     pub const fn help(self) -> &'static str {
-        match self {
-            NameKey::Unit => "systemd unit or, outside of units, the slice.",
-            NameKey::Slice => "systemd slice.",
-            NameKey::Container => "Container.",
-            NameKey::ContainerId => "Id of the container.",
-            NameKey::Image => "Image of the container.",
-            NameKey::Pod => "Pod of the container.",
-            NameKey::Namespace => "Kubernetes namespace of the pod.",
-        }
+        self.texts()[1]
     }
 
     /// That of this name.

@@ -1,6 +1,5 @@
 //! Exit codes: 0 done, 1 nothing matched or a partial result, 2 usage, 3 no usable source or no program of the command.
 
-use std::fmt;
 use std::io;
 
 use cpuledger_proc::escape::append_sentence;
@@ -8,35 +7,27 @@ use cpuledger_proc::escape::append_sentence;
 use crate::output;
 
 /// Why a command ends without being done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Nothing matched and nothing is to be said, as ps does: exit code 1.
+    #[error("")]
     Quiet,
     /// The command line is wrong: exit code 2.
+    #[error("{0}")]
     Usage(String),
     /// That of `ps` is wrong: exit code 1, as in procps.
+    #[error("{0}")]
     UsageOfPs(String),
     /// That of procps' `top` is wrong: exit code 1, and the name of the program, as there.
+    #[error("{0}")]
     UsageOfTop(String),
     /// The command is in a program that is missing: exit code 3.
+    #[error("{0}")]
     NotInstalled(String),
     /// The exit code is that of a command that was run, and nothing is to be said.
+    #[error("")]
     OfCommand(u8),
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Usage(sentence)
-            | Failure::UsageOfPs(sentence)
-            | Failure::UsageOfTop(sentence)
-            | Failure::NotInstalled(sentence) => formatter.write_str(sentence),
-            Failure::Quiet | Failure::OfCommand(_) => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// Says what went wrong in one sentence on standard error and turns it into the exit code. A reader that closed the
 /// pipe has what it wanted: that is success. `is_of_source` says whether an error is that no source can be used.

@@ -1,5 +1,5 @@
 //! What happens when there is no memory: one sentence and an exit code, where the standard library would print a backtrace,
-//! for which there may be no memory either. And the stack that commands need.
+//! for which there may be no memory either, and may wait for itself forever. And the stack that commands need.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;

@@ -80,14 +80,7 @@ impl Packer {
     }
 }
 
-/// The bytes, if they have this length, at which the caller has looked.
-pub(crate) fn unpack(packed: &[u8], plain_bytes: u32) -> io::Result<Vec<u8>> {
-    let mut plain = Vec::new();
-    unpack_by(&mut Decompressor::new()?, packed, plain_bytes, &mut plain)?;
-    Ok(plain)
-}
-
-/// The same, with this decompressor and into this memory.
+/// The bytes, if they have this length, at which the caller has looked: with this decompressor and into this memory.
 pub(crate) fn unpack_by(
     decompressor: &mut Decompressor<'_>,
     packed: &[u8],

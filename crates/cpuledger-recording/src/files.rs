@@ -55,7 +55,6 @@ impl Where {
     }
 }
 
-/// A file of a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentFile {
     at: Where,

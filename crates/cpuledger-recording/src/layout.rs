@@ -68,7 +68,6 @@ const HOST_BYTES: usize = 64;
 
 const _: () = assert!(header::CHECKSUM + 4 <= HEADER_BYTES && header::RECORDING + 8 <= header::CHECKSUM);
 const _: () = assert!(header::HOST + HOST_BYTES == header::RECORDING);
-const _: () = assert!(record::BACK + 8 <= RECORD_BYTES && trailer::END_REALTIME + 8 == TRAILER_BYTES);
 
 mod header {
     pub(super) const VERSION: usize = 8;
@@ -84,33 +83,6 @@ mod header {
     pub(super) const HOST: usize = 120;
     pub(super) const RECORDING: usize = 184;
     pub(super) const CHECKSUM: usize = 252;
-}
-
-mod record {
-    pub(super) const HEADER_CHECKSUM: usize = 4;
-    pub(super) const CHECKSUM: usize = 8;
-    pub(super) const LENGTH: usize = 12;
-    pub(super) const PLAIN_BYTES: usize = 16;
-    pub(super) const COMPRESSED_BYTES: usize = 20;
-    pub(super) const SEQUENCE: usize = 24;
-    pub(super) const START: usize = 32;
-    pub(super) const END: usize = 40;
-    pub(super) const END_REALTIME: usize = 48;
-    pub(super) const BACK: usize = 56;
-}
-
-mod trailer {
-    pub(super) const CHECKSUM: usize = 4;
-    pub(super) const INDEX_CHECKSUM: usize = 8;
-    pub(super) const RECORDS: usize = 12;
-    pub(super) const INDEX_OFFSET: usize = 16;
-    pub(super) const INDEX_BYTES: usize = 24;
-    pub(super) const FIRST_SEQUENCE: usize = 32;
-    pub(super) const LAST_SEQUENCE: usize = 40;
-    pub(super) const START: usize = 48;
-    pub(super) const END: usize = 56;
-    pub(super) const START_REALTIME: usize = 64;
-    pub(super) const END_REALTIME: usize = 72;
 }
 
 /// What the beginning of a segment says of all of it.
@@ -189,27 +161,29 @@ impl Header {
     pub(crate) fn read(bytes: &[u8]) -> Result<Header, Unreadable> {
         let bytes = bytes.get(..HEADER_BYTES).ok_or(Unreadable::Damaged)?;
         if bytes[..SEGMENT_MAGIC.len()] != SEGMENT_MAGIC
-            || crc32c::crc32c(&bytes[..header::CHECKSUM]) != get_u32(bytes, header::CHECKSUM)
+            || crc32c::crc32c(&bytes[..header::CHECKSUM]) != u32::from_le_bytes(get(bytes, header::CHECKSUM))
         {
             return Err(Unreadable::Damaged);
         }
-        let lengths = [header::BYTES, header::RECORD_BYTES].map(|at| usize::from(get_u16(bytes, at)));
-        if get_u16(bytes, header::OLDEST_READER) > VERSION || lengths != [HEADER_BYTES, RECORD_BYTES] {
-            return Err(Unreadable::Newer(get_u16(bytes, header::VERSION)));
+        let short = |at| u16::from_le_bytes(get(bytes, at));
+        let lengths = [header::BYTES, header::RECORD_BYTES].map(|at| usize::from(short(at)));
+        if short(header::OLDEST_READER) > VERSION || lengths != [HEADER_BYTES, RECORD_BYTES] {
+            return Err(Unreadable::Newer(short(header::VERSION)));
         }
+        let number = |at| u64::from_le_bytes(get(bytes, at));
         let text = |at: usize, most: usize| {
             let text = &bytes[at..at + most];
             text[..text.iter().position(|byte| *byte == 0).unwrap_or(most)].to_vec()
         };
         Ok(Header {
-            first_sequence: get_u64(bytes, header::SEQUENCE),
-            tier_ns: get_u64(bytes, header::TIER),
-            realtime_ns: get_u64(bytes, header::REALTIME),
-            monotonic_ns: get_u64(bytes, header::MONOTONIC),
-            boottime_ns: get_u64(bytes, header::BOOTTIME),
+            first_sequence: number(header::SEQUENCE),
+            tier_ns: number(header::TIER),
+            realtime_ns: number(header::REALTIME),
+            monotonic_ns: number(header::MONOTONIC),
+            boottime_ns: number(header::BOOTTIME),
             boot_id: text(header::BOOT_ID, BOOT_ID_BYTES),
             host: text(header::HOST, HOST_BYTES),
-            recording: get_u64(bytes, header::RECORDING),
+            recording: number(header::RECORDING),
         })
     }
 }
@@ -223,77 +197,80 @@ fn cut(text: &[u8], most: usize) -> &[u8] {
     &text[..text.len().min(most)]
 }
 
-/// What stands before the bytes of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RecordHeader {
-    pub(crate) checksum: u32,
-    /// Of the bytes behind it.
-    pub(crate) length: u32,
-    /// Length of what is compressed, before that.
-    pub(crate) plain_bytes: u32,
-    /// Length of the compressed part of a link.
-    pub(crate) compressed_bytes: u32,
-    pub(crate) sequence: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) end_realtime_ns: u64,
-    /// How many bytes before it begins the record that it needs; 0: it stands alone.
-    pub(crate) back: u64,
-}
+/// Where the checksum of a header of a record, or of a trailer, stands: of all that is behind it.
+const CHECKSUM: usize = 4;
+const CHECKED: usize = 8;
 
-impl RecordHeader {
-    pub(crate) fn write(&self) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        put(&mut bytes, 0, &RECORD_MAGIC);
-        put(&mut bytes, record::CHECKSUM, &self.checksum.to_le_bytes());
-        put(&mut bytes, record::LENGTH, &self.length.to_le_bytes());
-        put(&mut bytes, record::PLAIN_BYTES, &self.plain_bytes.to_le_bytes());
-        put(&mut bytes, record::COMPRESSED_BYTES, &self.compressed_bytes.to_le_bytes());
-        put(&mut bytes, record::SEQUENCE, &self.sequence.to_le_bytes());
-        put(&mut bytes, record::START, &self.start_ns.to_le_bytes());
-        put(&mut bytes, record::END, &self.end_ns.to_le_bytes());
-        put(&mut bytes, record::END_REALTIME, &self.end_realtime_ns.to_le_bytes());
-        put(&mut bytes, record::BACK, &self.back.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes[record::CHECKSUM..]);
-        put(&mut bytes, record::HEADER_CHECKSUM, &checksum.to_le_bytes());
-        bytes
-    }
-
-    /// `None`: it is none, or it is damaged.
-    pub(crate) fn read(bytes: &[u8]) -> Option<RecordHeader> {
-        let bytes = bytes.get(..RECORD_BYTES)?;
-        if bytes[..RECORD_MAGIC.len()] != RECORD_MAGIC
-            || crc32c::crc32c(&bytes[record::CHECKSUM..]) != get_u32(bytes, record::HEADER_CHECKSUM)
-        {
-            return None;
+/// A header or trailer of numbers, behind magic bytes and a checksum. Each number has its place, for both ways.
+macro_rules! numbers {
+    (
+        $(#[$about:meta])*
+        $name:ident: $magic:ident $bytes:ident {
+            $($(#[$what:meta])* $at:literal $member:ident: $type:ident;)*
         }
-        Some(RecordHeader {
-            checksum: get_u32(bytes, record::CHECKSUM),
-            length: get_u32(bytes, record::LENGTH),
-            plain_bytes: get_u32(bytes, record::PLAIN_BYTES),
-            compressed_bytes: get_u32(bytes, record::COMPRESSED_BYTES),
-            sequence: get_u64(bytes, record::SEQUENCE),
-            start_ns: get_u64(bytes, record::START),
-            end_ns: get_u64(bytes, record::END),
-            end_realtime_ns: get_u64(bytes, record::END_REALTIME),
-            back: get_u64(bytes, record::BACK),
-        })
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) struct $name {
+            $($(#[$what])* pub(crate) $member: $type,)*
+        }
+
+        const _: () = assert!($($at >= CHECKED && $at + size_of::<$type>() <= $bytes)&&*);
+
+        impl $name {
+            pub(crate) fn write(&self) -> [u8; $bytes] {
+                let mut bytes = [0; $bytes];
+                put(&mut bytes, 0, &$magic);
+                $(put(&mut bytes, $at, &self.$member.to_le_bytes());)*
+                let checksum = crc32c::crc32c(&bytes[CHECKED..]);
+                put(&mut bytes, CHECKSUM, &checksum.to_le_bytes());
+                bytes
+            }
+
+            /// `None`: it is none, or it is damaged.
+            pub(crate) fn read(bytes: &[u8]) -> Option<$name> {
+                let bytes = bytes.get(..$bytes)?;
+                let is_whole = bytes[..$magic.len()] == $magic
+                    && crc32c::crc32c(&bytes[CHECKED..]) == u32::from_le_bytes(get(bytes, CHECKSUM));
+                is_whole.then(|| $name { $($member: $type::from_le_bytes(get(bytes, $at)),)* })
+            }
+        }
+    };
+}
+
+numbers! {
+    /// What stands before the bytes of a frame.
+    RecordHeader: RECORD_MAGIC RECORD_BYTES {
+        8 checksum: u32;
+        /// Of the bytes behind it.
+        12 length: u32;
+        /// Length of what is compressed, before that.
+        16 plain_bytes: u32;
+        /// Length of the compressed part of a link.
+        20 compressed_bytes: u32;
+        24 sequence: u64;
+        32 start_ns: u64;
+        40 end_ns: u64;
+        48 end_realtime_ns: u64;
+        /// How many bytes before it begins the record that it needs; 0: it stands alone.
+        56 back: u64;
     }
 }
 
-/// The last bytes of a segment that was closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Trailer {
-    pub(crate) index_checksum: u32,
-    pub(crate) records: u32,
-    pub(crate) index_offset: u64,
-    pub(crate) index_bytes: u64,
-    pub(crate) first_sequence: u64,
-    pub(crate) last_sequence: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) start_realtime_ns: u64,
-    pub(crate) end_realtime_ns: u64,
+numbers! {
+    /// The last bytes of a segment that was closed.
+    Trailer: TRAILER_MAGIC TRAILER_BYTES {
+        8 index_checksum: u32;
+        12 records: u32;
+        16 index_offset: u64;
+        24 index_bytes: u64;
+        32 first_sequence: u64;
+        40 last_sequence: u64;
+        48 start_ns: u64;
+        56 end_ns: u64;
+        64 start_realtime_ns: u64;
+        72 end_realtime_ns: u64;
+    }
 }
 
 impl Trailer {
@@ -305,63 +282,12 @@ impl Trailer {
             end_realtime_ns: self.end_realtime_ns,
         }
     }
-
-    pub(crate) fn write(&self) -> [u8; TRAILER_BYTES] {
-        let mut bytes = [0; TRAILER_BYTES];
-        put(&mut bytes, 0, &TRAILER_MAGIC);
-        put(&mut bytes, trailer::INDEX_CHECKSUM, &self.index_checksum.to_le_bytes());
-        put(&mut bytes, trailer::RECORDS, &self.records.to_le_bytes());
-        for (at, value) in [
-            (trailer::INDEX_OFFSET, self.index_offset),
-            (trailer::INDEX_BYTES, self.index_bytes),
-            (trailer::FIRST_SEQUENCE, self.first_sequence),
-            (trailer::LAST_SEQUENCE, self.last_sequence),
-            (trailer::START, self.start_ns),
-            (trailer::END, self.end_ns),
-            (trailer::START_REALTIME, self.start_realtime_ns),
-            (trailer::END_REALTIME, self.end_realtime_ns),
-        ] {
-            put(&mut bytes, at, &value.to_le_bytes());
-        }
-        let checksum = crc32c::crc32c(&bytes[trailer::INDEX_CHECKSUM..]);
-        put(&mut bytes, trailer::CHECKSUM, &checksum.to_le_bytes());
-        bytes
-    }
-
-    pub(crate) fn read(bytes: &[u8]) -> Option<Trailer> {
-        let bytes = bytes.get(..TRAILER_BYTES)?;
-        if bytes[..TRAILER_MAGIC.len()] != TRAILER_MAGIC
-            || crc32c::crc32c(&bytes[trailer::INDEX_CHECKSUM..]) != get_u32(bytes, trailer::CHECKSUM)
-        {
-            return None;
-        }
-        Some(Trailer {
-            index_checksum: get_u32(bytes, trailer::INDEX_CHECKSUM),
-            records: get_u32(bytes, trailer::RECORDS),
-            index_offset: get_u64(bytes, trailer::INDEX_OFFSET),
-            index_bytes: get_u64(bytes, trailer::INDEX_BYTES),
-            first_sequence: get_u64(bytes, trailer::FIRST_SEQUENCE),
-            last_sequence: get_u64(bytes, trailer::LAST_SEQUENCE),
-            start_ns: get_u64(bytes, trailer::START),
-            end_ns: get_u64(bytes, trailer::END),
-            start_realtime_ns: get_u64(bytes, trailer::START_REALTIME),
-            end_realtime_ns: get_u64(bytes, trailer::END_REALTIME),
-        })
-    }
 }
 
 fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-fn get_u16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
-}
-
-fn get_u32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
-}
-
-fn get_u64(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    std::array::from_fn(|byte| bytes[at + byte])
 }

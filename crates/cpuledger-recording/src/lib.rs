@@ -24,7 +24,7 @@
 //!
 //! # How it works
 //!
-//! `crates/cpuledger-recording` keeps frames in files. docs/recording.md has what is promised.
+//! docs/recording.md has what is promised.
 //!
 //! - **Groups.** Each 16 records begin with one that stands alone. The others say what has changed since (`chain` of the frame crate), in less than
 //!   half the bytes of frames with a dictionary. A jump reads 16 records at most, and a damaged one costs those behind it in its group.

@@ -74,7 +74,6 @@ impl Order {
         order
     }
 
-    /// Adds a boot.
     fn add(&mut self, parts: &mut [Part], tiers: &[Vec<usize>], boot: usize) {
         let mut with_segments = tiers.iter().filter(|tier| !tier.is_empty());
         if let (Some(only), None) = (with_segments.next(), with_segments.next()) {

@@ -225,8 +225,7 @@ impl Recording {
     /// What identifies the tier of a record, whatever was deleted of it. An older version did not record that: there it is when the oldest
     /// segment was made.
     pub fn id(&self, place: Place) -> Option<u64> {
-        let tier = self.parts[self.order.stretches.get(place.stretch)?.part].tier;
-        Header::recording_of(self.headers(tier))
+        Header::recording_of(self.headers(self.part(place)?.tier))
     }
 
     /// The names of its tiers, and what identifies each.
@@ -306,12 +305,12 @@ impl Recording {
 
     /// The number and the times of a record.
     pub fn entry(&mut self, place: Place) -> Option<Entry> {
-        self.part(place)?.entries().get(place.record).copied()
+        self.part_mut(place)?.entries().get(place.record).copied()
     }
 
     /// The file of the segment that has a record, and what its beginning says.
     pub fn segment(&self, place: Place) -> Option<(&Path, Option<&Header>)> {
-        let part = &self.parts[self.order.stretches.get(place.stretch)?.part];
+        let part = self.part(place)?;
         Some((&part.path, part.segment.header()))
     }
 
@@ -332,15 +331,12 @@ impl Recording {
 
     /// Identifier of the boot of a record, where its segment tells it.
     pub fn boot_id(&self, place: Place) -> Option<&[u8]> {
-        let part = self.order.stretches.get(place.stretch)?.part;
-        Some(self.parts[part].segment.header()?.boot_id.as_slice())
+        Some(self.part(place)?.segment.header()?.boot_id.as_slice())
     }
 
     /// The length of the intervals of the tier that has a record; 0: they are as they came.
     pub fn tier(&self, place: Place) -> Option<Duration> {
-        let part = self.order.stretches.get(place.stretch)?.part;
-        let length_ns = self.parts[part].segment.header()?.tier_ns;
-        Some(Duration::from_nanos(length_ns))
+        Some(Duration::from_nanos(self.part(place)?.segment.header()?.tier_ns))
     }
 
     /// Whether two records are of one boot.
@@ -376,7 +372,7 @@ impl Recording {
     /// When reading fails.
     pub fn read_into(&mut self, place: Place, wanted: &Wanted, frame: &mut Frame) -> Result<bool, Error> {
         let Some(entry) = self.entry(place) else { return Ok(false) };
-        let Some(part) = self.part(place) else { return Ok(false) };
+        let Some(part) = self.part_mut(place) else { return Ok(false) };
         match part.segment.read_into(place.record, wanted, frame) {
             Ok(()) => Ok(is_of(frame, &entry)),
             Err(NotRead::Damaged) => Ok(false),
@@ -388,7 +384,7 @@ impl Recording {
     /// [`Accumulator::add_sums`](cpuledger_report::Accumulator::add_sums).
     pub fn sums(&mut self, places: &[Place]) -> Option<(usize, Vec<u8>)> {
         let first = *places.first().filter(|first| first.record == 0)?;
-        let part = self.part(first)?;
+        let part = self.part_mut(first)?;
         let records = part.entries().len();
         let last = places.get(records.checked_sub(1)?)?;
         if *last != (Place { record: records - 1, ..first }) {
@@ -416,7 +412,11 @@ impl Recording {
         Ok(Step::Loss(self.damaged(place, last, intervals), next))
     }
 
-    fn part(&mut self, place: Place) -> Option<&mut Part> {
+    fn part(&self, place: Place) -> Option<&Part> {
+        self.parts.get(self.order.stretches.get(place.stretch)?.part)
+    }
+
+    fn part_mut(&mut self, place: Place) -> Option<&mut Part> {
         let part = self.order.stretches.get(place.stretch)?.part;
         self.parts.get_mut(part)
     }

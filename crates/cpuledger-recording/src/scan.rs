@@ -34,9 +34,6 @@ impl Found {
     }
 
     /// Adds what is between the last whole record and `end`. What is behind a damaged record is found by its first bytes.
-    ///
-    /// # Errors
-    /// When reading fails.
     pub(crate) fn scan(&mut self, source: &dyn ReadAt, end: u64) -> io::Result<()> {
         let mut at = self.end;
         self.damaged.retain(|(from, _)| *from < at);

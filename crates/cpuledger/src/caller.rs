@@ -14,9 +14,6 @@
 //! `source/io_access.rs` checks whether /proc/PID/io of the caller's own processes may be read; other processes are not checked.
 //! `source/ledger/limits.rs` counts the ledgers of a user in the kernel's list of programs, by a bpf iterator (`programs.bpf.c`). It counts before
 //! a ledger is attached, and after it, when the one with the lowest number stays.
-//!
-//! When memory runs out, the allocator of the binary ends it with a sentence. The standard library would print a backtrace, which takes memory
-//! too, and may wait for itself forever.
 
 use std::sync::OnceLock;
 

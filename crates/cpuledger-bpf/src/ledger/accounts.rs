@@ -15,7 +15,7 @@ use super::network::Network;
 use super::wire::Wire;
 
 /// Those that are attached.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Books {
     /// The account of the network is this or the wire, or both.
     pub(super) network: Option<Network>,
@@ -30,12 +30,9 @@ pub(super) struct Books {
 
 impl Books {
     /// As the ledger does with its own slots.
-    ///
-    /// # Errors
-    /// When the kernel refuses the memory.
     pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
-        self.network.as_mut().map_or(Ok(()), |network| network.map_up_to(end))?;
-        self.disks.as_mut().map_or(Ok(()), |disks| disks.hooks.map_up_to(end))
+        self.network.as_mut().map_or(Ok(()), |network| network.slots.map_up_to(end))?;
+        self.disks.as_mut().map_or(Ok(()), |disks| disks.hooks.slots.map_up_to(end))
     }
 
     /// Waits for the hooks that had begun when the CPUs were closed.
@@ -48,9 +45,6 @@ impl Books {
     }
 
     /// Begins to gather the closed interval.
-    ///
-    /// # Errors
-    /// When the kernel refuses to tell what was booked.
     pub(super) fn begin(&mut self, interval: u64) -> Result<(), Error> {
         let Books { network, wire, disks, booked, .. } = self;
         empty(&mut booked.of_tasks);

@@ -76,12 +76,13 @@ fn add(sum_ns: &mut u64, ns: u64) {
 
 /// The shared records, and what the reader remembers.
 pub(super) struct Books {
-    slots: Shared<abi::cpuledger_slot_blame>,
+    pub(super) slots: Shared<abi::cpuledger_slot_blame>,
     cpus: Shared<abi::cpuledger_cpu_blame>,
     pub(super) list: Shared<u64>,
-    cpu_ids: u32,
+    /// Numbers of CPUs are below this.
+    pub(super) cpu_ids: u32,
     /// Slots of tasks that waited at the last cut.
-    waiters: Vec<u32>,
+    pub(super) waiters: Vec<u32>,
     /// What the reader has found at the cut, by slot.
     at_cut: HashMap<u32, Blame>,
     pub(super) waited: Vec<Waited>,
@@ -100,7 +101,6 @@ fn gone(word: u64, near_ns: u64) -> (u64, u64) {
     (count, near_sum_ns.wrapping_add_signed(differs_by))
 }
 
-/// A CPU at a cut.
 #[derive(Debug, Clone)]
 struct CpuAtCut {
     /// The slot that had it.
@@ -162,35 +162,12 @@ impl Books {
         }
     }
 
-    /// Goes on where another reader has ended.
-    pub(super) fn resume(&mut self, waiters: Vec<u32>) {
-        self.waiters = waiters;
-    }
-
-    /// Numbers of CPUs are below this.
-    pub(super) fn cpu_ids(&self) -> u32 {
-        self.cpu_ids
-    }
-
     /// The slots of which something was found at the cut, or was booked to a task that waits.
     pub(super) fn found(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self.at_cut.keys().chain(&self.waiters).copied().collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
-    }
-
-    /// Slots of tasks that waited at the last cut.
-    pub(super) fn waiters(&self) -> &[u32] {
-        &self.waiters
-    }
-
-    /// Maps the records of the slots before `end`.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
-    pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
-        self.slots.map_up_to(end)
     }
 
     /// What was found in the interval that was closed last.
@@ -212,8 +189,8 @@ impl Books {
                 unattributed_suffered_ns: Some(sums.strays_suffered_ns),
             }),
             waited: &self.waited,
-            pairs: self.pairs.as_ref().map(PairBooks::pairs),
-            pairs_off_ns: self.pairs.as_ref().map_or(0, PairBooks::off_ns),
+            pairs: self.pairs.as_ref().map(|pairs| &pairs.pairs),
+            pairs_off_ns: self.pairs.as_ref().map_or(0, |pairs| pairs.off_ns),
             unseen: counter(offset_of!(abi::cpuledger_cpu_blame, unseen)),
             amended: counter(offset_of!(abi::cpuledger_cpu_blame, amended)),
             miscounted_cpus: sums.miscounted_cpus,

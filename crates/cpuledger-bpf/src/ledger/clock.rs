@@ -5,7 +5,6 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Now.
 pub(super) fn now_ns() -> u64 {
     #[cfg(test)]
     if let Some(now_ns) = super::turns::now_ns() {

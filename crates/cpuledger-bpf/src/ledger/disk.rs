@@ -1,6 +1,5 @@
 //! The account of disks: what `bpf/disk.bpf.c` books.
 
-use std::fmt;
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -63,12 +62,6 @@ pub(super) struct DiskBook {
     control: Shared<abi::cpuledger_disk_control>,
     /// The records of devices, by [`abi::cpuledger_disk_key`].
     devices: MapHandle,
-}
-
-impl fmt::Debug for DiskBook {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.hooks.fmt(formatter)
-    }
 }
 
 /// Two of what the hooks are attached to: the others are older.
@@ -134,9 +127,6 @@ impl DiskBook {
     }
 
     /// Takes the records of all devices, by their numbers, and what tasks have left whose slots others have got.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
     pub(super) fn take_devices(&self, interval: u64) -> Result<Disks, Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to read the records of disks", &error);
         let parity = (interval & 1) as usize;

@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use libbpf_rs::{Link, Object, libbpf_sys};
 
-/// The program.
 const ENTRY_PROGRAM: &str = "on_entry";
 
 /// How long after its start the timer fires, and how often until the CPU is in the books.

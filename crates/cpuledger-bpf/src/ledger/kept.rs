@@ -34,7 +34,7 @@ impl Ledger {
     pub fn memory(&self) -> Option<Memory> {
         (!self.is_poisoned).then(|| Memory {
             written: self.books.iter().map(|book| book.written()).collect(),
-            waiters: self.blame.as_ref().map_or_else(Vec::new, |blame| blame.waiters().to_vec()),
+            waiters: self.blame.as_ref().map_or_else(Vec::new, |blame| blame.waiters.clone()),
             ..self.memory.clone()
         })
     }
@@ -67,7 +67,7 @@ impl Ledger {
         ledger.parts = parts;
         ledger.books.extend(written.into_iter().map(Book::resume));
         if let Some(blame) = &mut ledger.blame {
-            blame.resume(waiters);
+            blame.waiters = waiters;
         }
         ledger.check_clock(start_ns)?;
         // Their hooks have gone with the other process.

@@ -41,6 +41,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cpuledger_model::accounts::Account;
+use cpuledger_model::buffer::{Trim, empty};
 use cpuledger_model::states::OffState;
 
 use crate::abi;
@@ -112,19 +113,6 @@ pub struct Ledger {
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
 fn is_leader_of(slot: &abi::cpuledger_slot, pid: i32, interval: u64) -> bool {
     (slot.tid, slot.pid) == (pid, pid) && [0, interval].contains(&slot.exit_interval)
-}
-
-/// Tasks for which there is always room.
-const LEAST_KEPT: usize = 64;
-
-/// Empties the list of an interval, and keeps room for at most four times what it held: not for what a storm held once.
-fn empty<T>(list: &mut Vec<T>) {
-    let least = list.len().max(LEAST_KEPT);
-    let is_large = list.capacity() > 4 * least;
-    list.clear();
-    if is_large {
-        list.shrink_to(2 * least);
-    }
 }
 
 /// What the list of an interval holds until the next one. To map more anew costs less than to gather the tasks that it takes to fill it.
@@ -288,7 +276,7 @@ impl Ledger {
             .and_then(|()| self.rests.map_up_to(end))
             .and_then(|()| self.offs.map_up_to(end))
             .and_then(|()| self.accounts.map_up_to(end))
-            .and_then(|()| self.blame.as_mut().map_or(Ok(()), |blame| blame.map_up_to(end)));
+            .and_then(|()| self.blame.as_mut().map_or(Ok(()), |blame| blame.slots.map_up_to(end)));
         mapped.map_err(|error| Error::Poisoned { what: error.to_string() })
     }
 
@@ -573,7 +561,7 @@ impl Ledger {
             self.control.half(0, offset_of!(abi::cpuledger_control, is_low)).store(0, Ordering::Relaxed);
         }
         self.memory.freed.drain(..self.memory.freed.len() - kept);
-        self.memory.freed.shrink_to(LEAST_KEPT);
+        self.memory.freed.trim();
     }
 
     fn free_slots(&self) -> u64 {

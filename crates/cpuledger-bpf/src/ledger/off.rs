@@ -2,8 +2,7 @@
 //!
 //! # How it is booked
 //!
-//! `off.bpf.h` books what tasks do while they are on no CPU, and `src/ledger/off.rs` reads it. docs/states.md says what each state
-//! means, and how exact it is.
+//! docs/states.md says what each state means, and how exact it is.
 //!
 //! - **One word** in each slot (`off`) has the time and the state since the task left the CPU. The switch that brings the task back books what lies
 //!   in the running interval.
@@ -34,7 +33,6 @@ const RUN_DELAY: usize = offset_of!(abi::cpuledger_slot_off, run_delay_ns);
 const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);
 const AT_CUT: usize = offset_of!(abi::cpuledger_slot_off, at_cut);
 const NS: usize = offset_of!(abi::cpuledger_slot_off, ns);
-/// Number of states.
 const STATES: usize = abi::CPULEDGER_OFF_STATES as usize;
 const WAITS: usize = abi::CPULEDGER_OFF_WAITS as usize;
 const UNSEEN: usize = abi::CPULEDGER_OFF_UNSEEN as usize;

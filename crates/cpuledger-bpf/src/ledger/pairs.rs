@@ -159,8 +159,10 @@ pub(super) struct PairBooks {
     cells: Cells,
     /// Classes that tasks have which wait at the cut, or have a CPU then: a bit each.
     held: u64,
-    pairs: WaitPairs,
-    off_ns: u64,
+    /// Those of the interval that was closed last.
+    pub(super) pairs: WaitPairs,
+    /// By how much the books of pairs differed from those of blame then.
+    pub(super) off_ns: u64,
 }
 
 impl PairBooks {
@@ -315,16 +317,6 @@ impl PairBooks {
         for class in idle().filter(|class| is(class, USED)).take(taken.saturating_sub(MOST_IDLE)) {
             state(class).store(RETIRED, Ordering::Release);
         }
-    }
-
-    /// Those of the interval that was closed last.
-    pub(super) fn pairs(&self) -> &WaitPairs {
-        &self.pairs
-    }
-
-    /// By how much the books of pairs differed from those of blame then.
-    pub(super) fn off_ns(&self) -> u64 {
-        self.off_ns
     }
 }
 

@@ -1,6 +1,5 @@
 //! The maps and links of a ledger as descriptors with names.
 
-use std::fmt;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
@@ -113,7 +112,6 @@ fn attach_all(object: &Object, hooks: &[&str]) -> Result<Vec<OwnedFd>, Error> {
     hooks.iter().map(attach).collect()
 }
 
-/// Attaches a program.
 pub(super) fn attach(name: &str, program: ProgramMut<'_>) -> Result<OwnedFd, Error> {
     keep(&format!("to attach the hook `{name}`"), program.attach())
 }
@@ -135,16 +133,6 @@ pub(super) struct Hooked<S: AnyBitPattern, C: AnyBitPattern> {
     /// The first interval that they have seen all of.
     since: u64,
     _links: Vec<OwnedFd>,
-}
-
-impl<S: AnyBitPattern, C: AnyBitPattern> fmt::Debug for Hooked<S, C> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Hooked")
-            .field("of", &self.of)
-            .field("since", &self.since)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<S: AnyBitPattern, C: AnyBitPattern> Hooked<S, C> {
@@ -173,14 +161,6 @@ impl<S: AnyBitPattern, C: AnyBitPattern> Hooked<S, C> {
     /// Whether all of an interval is in it.
     pub(super) fn is_whole(&self, interval: u64) -> bool {
         interval >= self.since
-    }
-
-    /// As the ledger does with its own slots.
-    ///
-    /// # Errors
-    /// When the kernel refuses the memory.
-    pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
-        self.slots.map_up_to(end)
     }
 
     /// Waits for the hooks that have begun. All CPUs are closed: one that begins later books to the next interval.

@@ -61,9 +61,6 @@ impl<R: AnyBitPattern> fmt::Debug for Shared<R> {
 
 impl<R: AnyBitPattern> Shared<R> {
     /// Maps the `count` records of the map.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
     pub(super) fn new(map: &impl AsFd, count: u32) -> Result<Shared<R>, Error> {
         let mut shared = Shared::of_parts(count, count.max(1));
         shared.extend(map, count)?;
@@ -88,9 +85,6 @@ impl<R: AnyBitPattern> Shared<R> {
     }
 
     /// Maps the records before `end`, as far as they are not.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
     pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
         let Some(map) = self.map.take() else { return Ok(()) };
         let extended = self.extend(&map, end);

@@ -3,6 +3,8 @@
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
+use cpuledger_model::buffer::empty;
+
 use crate::abi;
 use crate::error::Error;
 
@@ -16,7 +18,7 @@ impl Ledger {
     pub(super) fn await_blame(&self, cut_ns: u64) -> Result<(), Error> {
         let Some(books) = &self.blame else { return Ok(()) };
         clock::sleep_until(cut_ns + QUIET_NS);
-        (0..books.cpu_ids()).try_for_each(|cpu| books.await_quiet(cpu))
+        (0..books.cpu_ids).try_for_each(|cpu| books.await_quiet(cpu))
     }
 
     /// Reads who waited at the cut, and because of whom.
@@ -42,7 +44,7 @@ impl Ledger {
     /// Takes that of the slots that did not run.
     pub(super) fn gather_blame(&mut self) {
         let Some(mut books) = self.blame.take() else { return };
-        super::empty(&mut books.waited);
+        empty(&mut books.waited);
         for number in books.found() {
             let slot = self.slots.copy(number);
             let blame = books.take(number, self.memory.interval, slot.tid != 0);

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
+use cpuledger_model::buffer::empty;
+use cpuledger_model::states::OffState;
+
 use crate::abi;
 
 use super::cut::CURRENT;
 use super::interval::Waiting;
-use cpuledger_model::states::OffState;
-
 use super::off::{self, Left};
 use super::{Ledger, listed_at};
 
@@ -27,7 +28,7 @@ impl Ledger {
     /// Takes the tasks that wait for a CPU after the cut. Those that did so at the cut are told to wait from their wake-up on: of what has run
     /// in the interval the time is told anew, and the others are listed.
     pub(super) fn gather_waiting(&mut self, records: &[abi::cpuledger_waiting], cut_ns: u64) {
-        super::empty(&mut self.waiting);
+        empty(&mut self.waiting);
         // Since when they wait, by slot.
         let mut since = HashMap::new();
         for record in records {

@@ -61,12 +61,6 @@ pub(super) struct Wire {
     _hooks: Vec<OwnedFd>,
 }
 
-impl std::fmt::Debug for Wire {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Wire").field("since", &self.since).finish_non_exhaustive()
-    }
-}
-
 /// Why the wire cannot be counted, as far as that can be told without trying.
 pub(super) fn lacks() -> Option<Error> {
     let has_right = capabilities(None)

@@ -5,7 +5,6 @@ use std::{fs, io};
 use anyhow::{Context, anyhow, ensure};
 use cpuledger::machine::{IoPriority, set_io_priority as set_priority};
 use cpuledger::support::facts;
-use cpuledger_names::identity::has_started;
 use cpuledger_proc::cpu_list;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
@@ -38,7 +37,7 @@ impl Victim {
             }
         };
         ensure!(
-            has_started(self.id.start_time_ns, &stat),
+            self.id.start_time_ns.is_start_in(&stat),
             "{} is another task now, and was left alone",
             self.id.tid
         );

@@ -25,9 +25,6 @@ pub(super) struct ListedFamilies<'a> {
 
 impl<'a> ListedFamilies<'a> {
     /// Of the bytes of a listing, and of the frame that was decoded from them but for the tasks.
-    ///
-    /// # Errors
-    /// As [`cpuledger_model::framing::read_listing`].
     pub(super) fn new(bytes: &'a [u8], frame: &'a Frame) -> Result<ListedFamilies<'a>, Error> {
         let processes = Rows::of(frame, Section::Processes).map_err(unusable)?;
         let processes = (0..processes.count()).map(|row| processes.read(row));

@@ -1,6 +1,5 @@
 //! Intervals of the service.
 
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,16 +46,9 @@ const LONGEST_LOOK: Duration = Duration::from_millis(1_500);
 const HURRY: Duration = Duration::from_millis(500);
 
 /// Why there will be no more intervals: the end of a sentence.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
 pub struct Ended(String);
-
-impl fmt::Display for Ended {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Ended {}
 
 fn ended(reason: impl ToString) -> Ended {
     Ended(sentence(reason))

@@ -8,11 +8,10 @@
 //! - *Remainder*: CPU time of everything else. It is one number, in the row `(others)`.
 //! - *Withheld*: counts and times of the whole machine's tasks. They are absent, not 0.
 
-use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet, GUARDED};
 use crate::framing::Circumstances;
-use crate::interval::{Blocked, Division, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
+use crate::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -359,14 +358,6 @@ fn usage_of_others(cpu_ns: u64) -> Usage {
         self_ns: cpu_ns,
         exited_threads_ns: Some(0),
         exited_children_ns: Some(0),
-        stolen_ns: None,
-        exited_children_stolen_ns: None,
-        division: Division::default(),
-        states: None,
-        off_at_start: None,
-        off_at_end: None,
-        accounting_parent: None,
-        growth: Counters::default(),
-        is_unseen: false,
+        ..Usage::default()
     }
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// One sentence, without a full stop, and its kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
 pub struct Error {
     kind: ErrorKind,
     sentence: Cow<'static, str>,
@@ -48,11 +49,3 @@ impl Error {
         self.kind
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.sentence)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -10,60 +10,46 @@ use crate::frame::names::Names;
 use crate::frame::pairs;
 use crate::frame::table::{ABSENT, Table};
 use crate::frame::wire;
+use crate::kinds;
 use crate::pairs::{MOST_PAIRS, WaitPairs};
 use crate::wire::{MOST_WIRE_CGROUPS, Wire};
 
-/// What a table of a frame has a row for. The number is that of the bytes, and never changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u16)]
-#[non_exhaustive]
-pub enum Section {
-    /// The interval: one row.
-    Interval = 1,
-    /// A CPU.
-    Cpus = 2,
-    /// A process with time in the interval, or another one that was wanted.
-    Processes = 3,
-    /// A task that lives and ran in the interval, or another one that was wanted.
-    Tasks = 4,
-    /// A task that died in the interval, in the order of the deaths.
-    Exited = 5,
-    /// A task that was blocked all the time, for longest first.
-    Blocked = 6,
-    /// A row of processes or tasks that was told by /proc.
-    FromProcfs = 7,
-    /// A task that goes on under another tid since an exec: no row of tasks is of it any more.
-    Renumbered = 8,
-    /// A cgroup of a row of processes, with its path at the end of the interval.
-    Cgroups = 9,
-    /// A living process without a row of its own from which one with a row descends.
-    Ancestors = 10,
-    /// How long one cgroup, or a cause that is none, made another one wait for a CPU.
-    Pairs = 11,
-    /// What a disk did.
-    Disks = 12,
-    /// What a cgroup sent and received on the wire.
-    Wire = 13,
+kinds! {
+    /// What a table of a frame has a row for. The number is that of the bytes, and never changes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[repr(u16)]
+    #[non_exhaustive]
+    pub enum Section {
+        /// The interval: one row.
+        Interval = 1,
+        /// A CPU.
+        Cpus = 2,
+        /// A process with time in the interval, or another one that was wanted.
+        Processes = 3,
+        /// A task that lives and ran in the interval, or another one that was wanted.
+        Tasks = 4,
+        /// A task that died in the interval, in the order of the deaths.
+        Exited = 5,
+        /// A task that was blocked all the time, for longest first.
+        Blocked = 6,
+        /// A row of processes or tasks that was told by /proc.
+        FromProcfs = 7,
+        /// A task that goes on under another tid since an exec: no row of tasks is of it any more.
+        Renumbered = 8,
+        /// A cgroup of a row of processes, with its path at the end of the interval.
+        Cgroups = 9,
+        /// A living process without a row of its own from which one with a row descends.
+        Ancestors = 10,
+        /// How long one cgroup, or a cause that is none, made another one wait for a CPU.
+        Pairs = 11,
+        /// What a disk did.
+        Disks = 12,
+        /// What a cgroup sent and received on the wire.
+        Wire = 13,
+    }
 }
 
 impl Section {
-    /// Every section that has rows.
-    pub const ALL: [Section; 13] = [
-        Section::Interval,
-        Section::Cpus,
-        Section::Processes,
-        Section::Tasks,
-        Section::Exited,
-        Section::Blocked,
-        Section::FromProcfs,
-        Section::Renumbered,
-        Section::Cgroups,
-        Section::Ancestors,
-        Section::Pairs,
-        Section::Disks,
-        Section::Wire,
-    ];
-
     /// Its number in the bytes.
     #[inline]
     pub fn id(self) -> u16 {

@@ -29,15 +29,17 @@ pub(crate) struct Values {
 }
 
 /// Of a column without values.
-static NOTHING: Values = Values { constant: ABSENT, each: Vec::new() };
+static NOTHING: Values = Values::NOTHING;
 
 impl Default for Values {
     fn default() -> Values {
-        Values { constant: ABSENT, each: Vec::new() }
+        Values::NOTHING
     }
 }
 
 impl Values {
+    const NOTHING: Values = Values { constant: ABSENT, each: Vec::new() };
+
     #[inline]
     pub(crate) fn raw(&self, row: usize) -> u64 {
         if self.each.is_empty() { self.constant } else { self.each[row] }
@@ -179,19 +181,13 @@ impl NewColumn {
 /// The rows of a section: a value or nothing for each column and row. Its memory is reused.
 ///
 /// `u64::MAX` and `i64::MAX` are not values: they become the next lower number.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Table {
     rows: usize,
     /// By the place of the column; empty where none has values.
     columns: Vec<Values>,
     /// A bit for each column that may have values, so that a table with few of them is soon cleared.
     touched: [u64; COLUMNS.div_ceil(64)],
-}
-
-impl Default for Table {
-    fn default() -> Table {
-        Table { rows: 0, columns: Vec::new(), touched: [0; COLUMNS.div_ceil(64)] }
-    }
 }
 
 impl Table {

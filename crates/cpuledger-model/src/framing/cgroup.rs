@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use cpuledger_proc::task::containers::{claimed_id, containers, is_of_user};
 
+use crate::kinds;
+
 /// Path and names of a cgroup; a name is empty where it has none or it is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,39 +82,30 @@ impl CgroupNames {
     }
 }
 
-/// Why a container has no name. The numbers are those of frames, and never change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Nameless {
-    /// No runtime that is known here has left anything of it on disk.
-    NoState = 1,
-    /// The state of the runtime may not be read.
-    Denied = 2,
-    /// A file of its state is longer than what is read of one.
-    TooLarge = 3,
-    /// A file of its state is not what the runtime writes.
-    Damaged = 4,
-    /// A user's own runtime made it: its names are that user's claim, and are not read.
-    OfUser = 5,
-    /// There is state of a container with this id, but of another cgroup: somebody has given a cgroup this name.
-    OtherCgroup = 6,
-    /// The recording is of a version that did not look for names.
-    NotRecorded = 7,
+kinds! {
+    /// Why a container has no name. The numbers are those of frames, and never change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    #[non_exhaustive]
+    pub enum Nameless of 2 {
+        /// No runtime that is known here has left anything of it on disk.
+        NoState = 1 ["no_state", "no runtime that cpuledger knows has state of it on disk"],
+        /// The state of the runtime may not be read.
+        Denied = 2 ["denied", "the state of its runtime may not be read: run as root"],
+        /// A file of its state is longer than what is read of one.
+        TooLarge = 3 ["too_large", "a file of its runtime's state is too long"],
+        /// A file of its state is not what the runtime writes.
+        Damaged = 4 ["damaged", "a file of its runtime's state is not in the format of that runtime"],
+        /// A user's own runtime made it: its names are that user's claim, and are not read.
+        OfUser = 5 ["of_user", "a user's own runtime made it, and its names would be that user's claim"],
+        /// There is state of a container with this id, but of another cgroup: somebody has given a cgroup this name.
+        OtherCgroup = 6 ["other_cgroup", "the state with its id is of a container in another cgroup"],
+        /// The recording is of a version that did not look for names.
+        NotRecorded = 7 ["not_recorded", "it was recorded by a version of cpuledger that did not look for names"],
+    }
 }
 
 impl Nameless {
-    /// Every reason.
-    pub const ALL: [Nameless; 7] = [
-        Nameless::NoState,
-        Nameless::Denied,
-        Nameless::TooLarge,
-        Nameless::Damaged,
-        Nameless::OfUser,
-        Nameless::OtherCgroup,
-        Nameless::NotRecorded,
-    ];
-
     /// That of this number; `None`: of a newer version.
     pub fn by_number(number: u64) -> Option<Nameless> {
         Nameless::ALL.into_iter().find(|one| u64::from(*one as u8) == number)
@@ -120,27 +113,11 @@ impl Nameless {
 
     /// The reason as a key of JSON.
     pub fn key(self) -> &'static str {
-        match self {
-            Nameless::NoState => "no_state",
-            Nameless::Denied => "denied",
-            Nameless::TooLarge => "too_large",
-            Nameless::Damaged => "damaged",
-            Nameless::OfUser => "of_user",
-            Nameless::OtherCgroup => "other_cgroup",
-            Nameless::NotRecorded => "not_recorded",
-        }
+        self.texts()[0]
     }
 
     /// The reason in words, after "because".
     pub fn words(self) -> &'static str {
-        match self {
-            Nameless::NoState => "no runtime that cpuledger knows has state of it on disk",
-            Nameless::Denied => "the state of its runtime may not be read: run as root",
-            Nameless::TooLarge => "a file of its runtime's state is too long",
-            Nameless::Damaged => "a file of its runtime's state is not in the format of that runtime",
-            Nameless::OfUser => "a user's own runtime made it, and its names would be that user's claim",
-            Nameless::OtherCgroup => "the state with its id is of a container in another cgroup",
-            Nameless::NotRecorded => "it was recorded by a version of cpuledger that did not look for names",
-        }
+        self.texts()[1]
     }
 }

@@ -36,9 +36,6 @@ impl Pods {
     }
 
     /// The name of a pod; `None`: no database has it.
-    ///
-    /// # Errors
-    /// As [`state::read`].
     pub(super) fn find(&mut self, id: &[u8]) -> Result<Option<&[u8]>, Nameless> {
         if !self.names.contains_key(id) {
             for (file, read) in &mut self.files {

@@ -48,9 +48,6 @@ impl List {
     }
 
     /// What the list has of this container.
-    ///
-    /// # Errors
-    /// As [`state::read`].
     pub(super) fn find(&mut self, id: &[u8]) -> Result<Option<&Of>, Nameless> {
         let now = version(&self.path);
         if self.read != now || now.is_none() {

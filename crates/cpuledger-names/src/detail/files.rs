@@ -54,7 +54,6 @@ const NAMESPACES: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "us
 /// What was read of one task. A member is `None` where it was not asked for, or could not be read.
 #[derive(Debug, Default)]
 pub struct Files {
-    /// What was asked for.
     asked: Lookups,
     /// `status`.
     pub status: Option<Box<Status>>,

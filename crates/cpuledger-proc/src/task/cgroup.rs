@@ -76,7 +76,6 @@ pub fn names(one_line: &[u8]) -> &[u8] {
     }
 }
 
-/// The lines of the file.
 fn lines(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     file.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
 }

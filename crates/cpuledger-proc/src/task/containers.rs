@@ -32,7 +32,6 @@ pub struct Container {
     pub end: usize,
 }
 
-/// Digits of an id.
 const ID_DIGITS: usize = 64;
 
 /// Digits of an id where it stands for a name.

@@ -5,7 +5,6 @@ use crate::extent::Extent;
 /// When a segment ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
-    /// Which of the boots.
     boot: usize,
     /// CLOCK_MONOTONIC.
     end_ns: u64,

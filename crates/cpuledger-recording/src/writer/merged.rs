@@ -6,8 +6,6 @@ use cpuledger_model::frame::{Frame, Section};
 
 use crate::extent::Extent;
 
-use super::times::Times;
-
 /// The beginning of a longer frame.
 #[derive(Debug)]
 pub(super) struct Merged {
@@ -20,7 +18,6 @@ struct SoFar {
     /// The number of the minute, or what the length is, that it belongs to.
     number: u64,
     frame: Frame,
-    /// How many frames it is of.
     frames: u64,
     /// When its last frame was.
     last: Extent,
@@ -39,8 +36,8 @@ impl Merged {
 
     /// Adds a frame. A frame belongs to the minute, or what the length is, of CLOCK_REALTIME in which its middle lies: it is what
     /// other machines have, too, and no interval is divided. One that is nearly as long, or longer, stays as it is.
-    pub(super) fn add<'a>(&mut self, frame: &'a Frame, times: &Times) -> Ready<'a> {
-        let length_ns = times.end_ns - times.start_ns;
+    pub(super) fn add<'a>(&mut self, frame: &'a Frame, times: &Extent) -> Ready<'a> {
+        let length_ns = times.length_ns();
         if length_ns > self.length_ns / 4 * 3 {
             let earlier = self.take().map(|(earlier, frames)| (Cow::Owned(earlier), frames));
             return [earlier, Some((Cow::Borrowed(frame), 1))];
@@ -51,7 +48,7 @@ impl Merged {
             None => (None, frame.clone(), 1),
             Some(SoFar { number, frame: so_far, frames, last }) => {
                 // A clock that was set, or a gap; another boot, too, is not merged.
-                let goes_on = number == own && times.extent().follows(&last);
+                let goes_on = number == own && times.follows(&last);
                 match goes_on.then(|| so_far.merge(frame).ok()).flatten() {
                     Some(merged) => (None, merged, frames + 1),
                     None => (Some((Cow::Owned(so_far), frames)), frame.clone(), 1),
@@ -62,7 +59,7 @@ impl Merged {
         if is_last || now.table(Section::Exited).len() >= MOST_EXITED {
             return [earlier, Some((Cow::Owned(now), frames))];
         }
-        self.so_far = Some(SoFar { number: own, frame: now, frames, last: times.extent() });
+        self.so_far = Some(SoFar { number: own, frame: now, frames, last: *times });
         [earlier, None]
     }
 

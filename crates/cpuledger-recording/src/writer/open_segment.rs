@@ -8,13 +8,12 @@ use cpuledger_model::frame::Frame;
 use cpuledger_report::Sums;
 
 use crate::compress::Packer;
+use crate::extent::Extent;
 use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
 use crate::layout::{HEADER_BYTES, Header, RecordHeader, Trailer};
 use crate::segment::Summary;
 use crate::sums;
-
-use super::times::Times;
 
 pub(super) struct OpenSegment {
     file: File,
@@ -81,7 +80,7 @@ impl OpenSegment {
     }
 
     /// Adds a record. If that fails, the file is as it was, unless that fails, too.
-    pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Times) -> io::Result<()> {
+    pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Extent) -> io::Result<()> {
         let packed = self.packer.pack(frame, self.bytes)?;
         let too_long = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let header = RecordHeader {

@@ -4,8 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use cpuledger_model::frame::{Column, Frame, Section};
+use rustix::time::ClockId;
 
 use crate::error::Error;
+use crate::extent::Extent;
 use crate::folder::{Folder, Name, State};
 use crate::layout::{Header, MOST_RECORDS, cut_boot_id};
 use crate::segment::{NotOpened, Segment};
@@ -16,7 +18,7 @@ use super::lost::Lost;
 use super::merged::Merged;
 use super::open_segment::OpenSegment;
 use super::options::{Options, Tier};
-use super::times::{Times, realtime_ns, times_of};
+use super::times::{clock_ns, times_of};
 
 /// A segment has at least this many records, unless it is too long: each stands alone, and begins with all names.
 const LEAST_RECORDS: usize = 60;
@@ -26,11 +28,6 @@ const SEGMENTS: u64 = 8;
 
 fn boot_id_of(frame: &Frame) -> &[u8] {
     frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default()
-}
-
-fn clock_ns(id: rustix::time::ClockId) -> u64 {
-    let now = rustix::time::clock_gettime(id);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 /// A segment that is not written any more.
@@ -144,8 +141,8 @@ impl Track {
     }
 
     /// Takes note of an interval that is to be appended.
-    pub(super) fn meet(&mut self, frame: &Frame, times: &Times) {
-        self.boots.take(Some(cut_boot_id(boot_id_of(frame))), times.extent());
+    pub(super) fn meet(&mut self, frame: &Frame, times: &Extent) {
+        self.boots.take(Some(cut_boot_id(boot_id_of(frame))), *times);
     }
 
     /// How old the oldest closed segment is. One without records was written before the next that has some; `None`: none has any.
@@ -204,13 +201,13 @@ impl Track {
                 (self.open.insert(open), before)
             }
             None => {
-                let now_ns = realtime_ns();
+                let now_ns = clock_ns(ClockId::Realtime);
                 let header = Header {
                     first_sequence: sequence,
                     tier_ns: self.length_ns,
                     realtime_ns: now_ns,
-                    monotonic_ns: clock_ns(rustix::time::ClockId::Monotonic),
-                    boottime_ns: clock_ns(rustix::time::ClockId::Boottime),
+                    monotonic_ns: clock_ns(ClockId::Monotonic),
+                    boottime_ns: clock_ns(ClockId::Boottime),
                     boot_id,
                     host: self.host.clone(),
                     recording: *self.recording.get_or_insert(now_ns),
@@ -224,7 +221,7 @@ impl Track {
         written.map_err(|error| self.failed(error))
     }
 
-    fn is_full(&self, open: &OpenSegment, boot_id: &[u8], times: &Times) -> bool {
+    fn is_full(&self, open: &OpenSegment, boot_id: &[u8], times: &Extent) -> bool {
         let length_ns = open.first().map_or(0, |first| times.end_ns.saturating_sub(first.start_ns));
         open.boot_id != boot_id
             || open.bytes >= self.segment_bytes

@@ -52,7 +52,6 @@ impl Geometry {
         DIRECTORY + self.frames as usize * ENTRY
     }
 
-    /// All words.
     pub(crate) fn words(self) -> usize {
         self.data() + self.data_words as usize
     }

@@ -31,7 +31,6 @@ const SENT_AT_ONCE: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed;
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,

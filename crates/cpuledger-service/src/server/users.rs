@@ -57,7 +57,6 @@ impl Users {
         self.all.pending_bytes > limits.pending_bytes || of_user.pending_bytes > limits.pending_bytes_of_user
     }
 
-    /// All connections.
     pub(super) fn connections(&self) -> usize {
         self.all.connections
     }

@@ -1,9 +1,10 @@
 //! The errors of the interfaces: what a service refuses, by the name that is declared, with a sentence.
 
-use serde_json::{Map, Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::message::Reply;
-use super::names::INTERFACE;
+use super::names::{INTERFACE, SERVICE_INTERFACE};
 
 /// What a call is refused for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,80 +83,64 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
-    /// The reply that says so.
-    pub fn to_reply(&self) -> Reply {
-        let sentence = self.to_string();
-        let (name, parameters) = match self {
-            Refusal::InterfaceNotFound { interface } => {
-                return standard("InterfaceNotFound", "interface", interface);
+/// Which interface declares each, and what it tells beside its sentence, which those of the ledger have.
+macro_rules! declared {
+    ($($interface:ident $kind:ident $({ $key:ident })?;)*) => {
+        impl Refusal {
+            /// The reply that says so.
+            pub fn to_reply(&self) -> Reply {
+                let (interface, name, mut parameters) = match self {
+                    $(Refusal::$kind $({ $key })? => {
+                        ($interface, stringify!($kind), json!({ $(stringify!($key): $key)? }))
+                    })*
+                    Refusal::Other { name, .. } => {
+                        return Reply { error: Some(name.clone()), ..Reply::default() };
+                    }
+                };
+                if interface == INTERFACE {
+                    parameters["sentence"] = self.to_string().into();
+                }
+                let parameters = parameters.as_object().cloned().unwrap_or_default();
+                Reply { parameters, continues: false, error: Some(format!("{interface}.{name}")) }
             }
-            Refusal::MethodNotFound { method } => return standard("MethodNotFound", "method", method),
-            Refusal::InvalidParameter { parameter } => {
-                return standard("InvalidParameter", "parameter", parameter);
-            }
-            Refusal::PermissionDenied { .. } => ("PermissionDenied", json!({})),
-            Refusal::NoSuchAudience { audience } => ("NoSuchAudience", json!({ "audience": audience })),
-            Refusal::IntervalTooShort { shortest_interval_ns } => {
-                ("IntervalTooShort", json!({ "shortest_interval_ns": shortest_interval_ns }))
-            }
-            Refusal::NoSuchAccount { account } => ("NoSuchAccount", json!({ "account": account })),
-            Refusal::NoSuchField { field } => ("NoSuchField", json!({ "field": field })),
-            Refusal::UpgradeNeeded => ("UpgradeNeeded", json!({})),
-            Refusal::LimitReached { .. } => ("LimitReached", json!({})),
-            Refusal::Unavailable { .. } => ("Unavailable", json!({})),
-            Refusal::Other { name, .. } => return error(name.clone(), json!({})),
-        };
-        let mut reply = error(format!("{INTERFACE}.{name}"), parameters);
-        reply.parameters.insert("sentence".to_owned(), sentence.into());
-        reply
-    }
 
-    /// What a reply refuses; `None`: it is no error.
-    pub fn of(reply: &Reply) -> Option<Refusal> {
-        let name = reply.error.as_deref()?;
-        let text =
-            |key: &str| reply.parameters.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let sentence = text("sentence");
-        let own = name.strip_prefix(INTERFACE).and_then(|rest| rest.strip_prefix('.'));
-        let standard = name.strip_prefix("org.varlink.service.");
-        Some(match (own, standard) {
-            (Some("PermissionDenied"), _) => Refusal::PermissionDenied { sentence },
-            (Some("NoSuchAudience"), _) => Refusal::NoSuchAudience { audience: text("audience") },
-            (Some("IntervalTooShort"), _) => Refusal::IntervalTooShort {
-                shortest_interval_ns: reply
-                    .parameters
-                    .get("shortest_interval_ns")
-                    .and_then(Value::as_i64)
-                    .unwrap_or_default(),
-            },
-            (Some("NoSuchAccount"), _) => Refusal::NoSuchAccount { account: text("account") },
-            (Some("NoSuchField"), _) => Refusal::NoSuchField { field: text("field") },
-            (Some("UpgradeNeeded"), _) => Refusal::UpgradeNeeded,
-            (Some("LimitReached"), _) => Refusal::LimitReached { sentence },
-            (Some("Unavailable"), _) => Refusal::Unavailable { sentence },
-            (_, Some("InterfaceNotFound")) => Refusal::InterfaceNotFound { interface: text("interface") },
-            (_, Some("MethodNotFound")) => Refusal::MethodNotFound { method: text("method") },
-            (_, Some("InvalidParameter")) => Refusal::InvalidParameter { parameter: text("parameter") },
-            _ => {
-                let sentence =
-                    if sentence.is_empty() { format!("the service answers {name}") } else { sentence };
-                Refusal::Other { name: name.to_owned(), sentence }
+            /// What a reply refuses; `None`: it is no error.
+            pub fn of(reply: &Reply) -> Option<Refusal> {
+                let name = reply.error.as_deref()?;
+                Some(match name.rsplit_once('.').unwrap_or_default() {
+                    $(($interface, stringify!($kind)) => {
+                        Refusal::$kind $({ $key: parameter(reply, stringify!($key)) })?
+                    })*
+                    _ => {
+                        let told: String = parameter(reply, "sentence");
+                        let sentence =
+                            if told.is_empty() { format!("the service answers {name}") } else { told };
+                        Refusal::Other { name: name.to_owned(), sentence }
+                    }
+                })
             }
-        })
-    }
-}
-
-fn standard(name: &str, key: &str, value: &str) -> Reply {
-    error(format!("org.varlink.service.{name}"), json!({ key: value }))
-}
-
-fn error(name: String, parameters: Value) -> Reply {
-    let parameters = match parameters {
-        Value::Object(parameters) => parameters,
-        _ => Map::new(),
+        }
     };
-    Reply { parameters, continues: false, error: Some(name) }
+}
+
+declared! {
+    SERVICE_INTERFACE InterfaceNotFound { interface };
+    SERVICE_INTERFACE MethodNotFound { method };
+    SERVICE_INTERFACE InvalidParameter { parameter };
+    INTERFACE PermissionDenied { sentence };
+    INTERFACE NoSuchAudience { audience };
+    INTERFACE IntervalTooShort { shortest_interval_ns };
+    INTERFACE NoSuchAccount { account };
+    INTERFACE NoSuchField { field };
+    INTERFACE UpgradeNeeded;
+    INTERFACE LimitReached { sentence };
+    INTERFACE Unavailable { sentence };
+}
+
+/// What is missing, or of another type, is nothing.
+fn parameter<T: DeserializeOwned + Default>(reply: &Reply, key: &str) -> T {
+    let told = reply.parameters.get(key).and_then(|value| T::deserialize(value).ok());
+    told.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -199,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_unknown_error_is_told_by_its_name() {
-        let reply = error("org.example.Strange".to_owned(), json!({}));
+        let reply = Reply { error: Some("org.example.Strange".to_owned()), ..Reply::default() };
         assert_eq!(
             Refusal::of(&reply).expect("an error").to_string(),
             "the service answers org.example.Strange"

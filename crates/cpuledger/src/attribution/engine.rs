@@ -1,37 +1,18 @@
 //! Which process inherits the time of a dead one: the one place that decides it. Only where there was no room and identities were
 //! lost, others have decided (`fold_slot` of the ledger, `fold` of lifecycle.bpf.c, `bound_exits`). Pure algebra, no kernel.
 //!
-//! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
-//! fork or, where no source saw the fork, the first parent that was reported. When a process dies, its *heir* gets its time, that of the
-//! interval and what is reported later. The heir is the accounting parent if that lives, else the heir of that one. Neither init nor a
-//! subreaper inherits unless it is the ancestor.
-//!
-//! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
-//! shortened when they are followed, so that memory follows the living, and each is passed once.
+//! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later. When a process dies, its *heir* gets its
+//! time, that of the interval and what is reported later. The heir is the accounting parent if that lives, else the heir of that one.
 //!
 //! # How it decides
 //!
-//! One engine decides whose time it is, for every source (`attribution/engine.rs`). Sources deliver:
+//! A process is dead when no thread of it is left. The ledger learns this at a task's last switch (`retire` in `ledger.bpf.c`), and
+//! `source/ledger/rows.rs` passes it on. The books of snapshots learn it from the list at the cut (`books.rs`). A death at the cut or after it
+//! belongs to the next interval.
 //!
-//! - **increments**: what each task used between two cuts, in nanoseconds;
-//! - **deaths**, and **folds**: the time of the dead whose identity was lost;
-//! - **parents**: which process forked which.
-//!
-//! The engine gives each nanosecond to one process, which is alive at the cut:
-//!
-//! | time of | goes to |
-//! |---|---|
-//! | a living task | *self* of its process |
-//! | a thread that died | *exited threads* of its process, if that is alive at the cut |
-//! | a process that died | *exited children* of its accounting parent or, if that is dead, of the first living one above it |
-//!
-//! That process is called the **heir** of the dead one (`settle` and `heir` in `attribution/engine.rs`). A process is dead when no thread of it is
-//! left. The ledger learns this at a task's last switch (`retire` in `ledger.bpf.c`), and `source/ledger/rows.rs` passes it on. The books of
-//! snapshots learn it from the list at the cut (`books.rs`). A death at the cut or after it belongs to the next interval.
-//!
-//! The engine walks from the dead process up to its heir, and makes all of the dead on that way point to the heir. So each is passed once, and an
-//! interval costs what died in it, whatever the shape of 100,000 forks: `crates/cpuledger/tests/heirs.rs` counts the steps, and
-//! `cargo bench -p cpuledger --bench heirs` measures the time.
+//! The engine walks from the dead process up to its heir (`settle` and `heir`), and makes all of the dead on that way point to the heir. So memory
+//! follows the living, each is passed once, and an interval costs what died in it, whatever the shape of 100,000 forks:
+//! `crates/cpuledger/tests/heirs.rs` counts the steps, and `cargo bench -p cpuledger --bench heirs` measures the time.
 //!
 //! Where there is no room, identities are lost, and the kernel half decides first whose the time is:
 //!
@@ -50,27 +31,15 @@
 //! Init and subreapers inherit only as ancestors. The exception is for snapshots: where a link of the chain is lost, init gets the time. If init
 //! is not listed, the first listed process does (`last_resort` in `attribution/difference/numbers.rs`).
 //! `accounting_ppid` is the pid of the heir. With the walk it is null unless each link is a fork that was seen. With netlink it is null, except on a
-//! kernel that keeps accounts (below).
+//! kernel that keeps accounts (`attribution/difference/kernel_accounts`).
 //!
-//! A dead process leaves a tombstone as long as a living one descends from it. Without living descendants the tombstone stays for a
+//! A dead process is remembered as long as a living one descends from it: it is a tombstone. Without living descendants the tombstone stays for a
 //! grace period of 30 s; at most 65,536 stay for that reason. A child may have been forked and not have run yet. If such a child runs and dies
 //! after the grace period, the ledger shows its time in a row that has only the pid of its dead parent. With snapshots it goes to init.
-//!
-//! **An interval is built, never corrected.** `Interval::renew` makes it of a new value and the emptied lists of the one before, member by member, so that
-//! a member that is added cannot stay behind. What leaves the library is looked at (`balance.rs`): what does not add up is counted, and the page and the log say it.
-//!
-//! **Differences.** Walk, netlink and procfs report figures since the start of a task. `attribution/difference` remembers those of the last
-//! cut, and makes increments of what they grew by: `Books::close`, which `cmd/top/collect.rs` calls at each cut. So no task is counted twice.
 //!
 //! Two tests hold this together. `crates/cpuledger/tests/interval` runs random histories (forks, execs by threads, suspension, reused pids)
 //! through both ways, increments and snapshots, and compares the books with a naive reference. `crates/cpuledger/tests/attribution.rs`
 //! compares the engine with a reference when identities were lost and deaths not reported.
-//!
-//! **Accounts.** A kernel with all of `kernel/series` says, of each process, what its tasks used (dead ones included), what it has inherited, and its
-//! accounting parent. What these accounts grow by is the interval (`attribution/difference/kernel_accounts`). A process that is gone has left its time to
-//! the nearest accounting ancestor that lives: what it had at the last cut is taken from what that one has inherited. All shares together are what all
-//! accounts grew by. The kernel says which accounts can have grown, so an interval visits only these. A report of a death says who may be gone; nothing
-//! else is taken from it. A zombie has not been released, so it is a process like others, and its time is still its own.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;

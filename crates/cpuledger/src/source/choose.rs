@@ -119,9 +119,6 @@ pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
 }
 
 /// Intervals of a source of snapshots.
-///
-/// # Errors
-/// When it cannot be used.
 fn open_snapshots(kind: SourceKind) -> Result<ForIntervals, Error> {
     let source = match kind {
         SourceKind::Netlink => match AccountBooks::begin(Netlink::open()?) {

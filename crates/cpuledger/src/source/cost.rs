@@ -30,7 +30,6 @@ pub const LEDGER_MAY_EXCEED_PERCENT: u64 = 5;
 /// How long `top` observes the machine before it chooses a source.
 pub const GLANCE: Duration = Duration::from_millis(20);
 
-/// A second.
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// Facts: what the cost of both depends on.

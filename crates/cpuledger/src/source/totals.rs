@@ -132,9 +132,6 @@ impl Totals {
     }
 
     /// Walks over all processes, with their totals. It visits only the threads of those that may have run since the last call.
-    ///
-    /// # Errors
-    /// Those of the walk.
     pub(super) fn walk<'a>(
         &'a mut self,
         walker: &'a mut Walker,
@@ -235,9 +232,6 @@ impl Totals {
 impl Totals {
     /// Walks over all threads, each leader followed by its own. It visits only the threads of processes that may have run since the last
     /// call. There are no rests: no [steady](has_steady) field is of them.
-    ///
-    /// # Errors
-    /// Those of the walk.
     pub(super) fn walk_tasks<'a>(
         &'a mut self,
         walker: &'a mut Walker,

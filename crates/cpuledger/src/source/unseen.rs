@@ -1,10 +1,5 @@
 //! Tasks that the kernel hides from programs: found by counting, and fetched from /proc.
 //!
-//! Some hosts hide their own tasks from BPF programs, and a walk then lacks tasks that /proc shows. The kernel counts its tasks. If
-//! that count is the same before and after a walk, and equal to what the walk saw, no task is missing, and that is all it costs.
-//! Otherwise there is a search, cheapest first. It looks at the init process, then at parents that rows name and that have no row.
-//! Only then it lists /proc, for which the kernel visits every task of the machine.
-//!
 //! # How they are found
 //!
 //! Some hosts hide tasks of their own from BPF programs; /proc shows them. `source/unseen.rs` finds them without reading /proc at each listing.

@@ -55,6 +55,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-model",
         from_below: &[
+            "kinds",
             "buffer",
             "dimension",
             "account",
@@ -196,7 +197,6 @@ pub const LAYERS: &[Layers] = &[
             "manner",
             "now",
             "lookups",
-            "identity",
             "learnt",
             "containers/state",
             "containers/bundle",

@@ -14,6 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use cpuledger_bpf::{StatusRecords, abi};
+use cpuledger_model::kinds;
 
 mod bytes;
 mod dialect;
@@ -25,17 +26,19 @@ use bytes::Head;
 pub use parts::Dialect;
 use parts::{Nothing, Parts, Section, Write};
 
-/// Which file the text is that of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Form {
-    /// /proc/PID/status: a line a fact.
-    #[default]
-    Status,
-    /// /proc/PID/stat: one line.
-    Stat,
-    /// /proc/PID/statm: one line of sizes in pages.
-    Statm,
+kinds! {
+    /// Which file the text is that of.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Form of 1 {
+        /// /proc/PID/status: a line a fact.
+        #[default]
+        Status ["status"],
+        /// /proc/PID/stat: one line.
+        Stat ["stat"],
+        /// /proc/PID/statm: one line of sizes in pages.
+        Statm ["statm"],
+    }
 }
 
 /// No text has this name.
@@ -44,16 +47,9 @@ pub enum Form {
 pub struct UnknownForm(pub String);
 
 impl Form {
-    /// All of them.
-    pub const ALL: [Form; 3] = [Form::Status, Form::Stat, Form::Statm];
-
     /// The name of the file.
     pub fn name(self) -> &'static str {
-        match self {
-            Form::Status => "status",
-            Form::Stat => "stat",
-            Form::Statm => "statm",
-        }
+        self.texts()[0]
     }
 }
 

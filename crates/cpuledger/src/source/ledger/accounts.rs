@@ -32,12 +32,9 @@ impl OffCpu {
 
     /// Where it is not known of one task, it is not known of the process.
     pub(super) fn add(&mut self, more: &OffCpu) {
-        self.states = self.states.zip(more.states).map(|(mut sum, more)| {
-            sum.add(&more);
-            sum
-        });
-        self.at_start = sum_of(self.at_start, more.at_start);
-        self.at_end = sum_of(self.at_end, more.at_end);
+        self.states = sum_of(self.states, more.states, States::add);
+        self.at_start = sum_of(self.at_start, more.at_start, OffTasks::add);
+        self.at_end = sum_of(self.at_end, more.at_end, OffTasks::add);
     }
 
     /// That of tasks that have not run for this time.
@@ -46,9 +43,10 @@ impl OffCpu {
     }
 }
 
-fn sum_of(tasks: Option<OffTasks>, more: Option<OffTasks>) -> Option<OffTasks> {
-    let (mut sum, more) = tasks.zip(more)?;
-    sum.add(&more);
+/// What two did; `None`: it is not known of one of them.
+pub(super) fn sum_of<T>(sum: Option<T>, more: Option<T>, add: fn(&mut T, &T)) -> Option<T> {
+    let (mut sum, more) = sum.zip(more)?;
+    add(&mut sum, &more);
     Some(sum)
 }
 

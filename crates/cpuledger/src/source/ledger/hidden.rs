@@ -14,9 +14,6 @@ pub(super) struct Hidden(Vec<(i32, u64)>);
 
 impl Hidden {
     /// Those that /proc has and the programs do not see, and what these see: all other processes, with their parents and names.
-    ///
-    /// # Errors
-    /// When the kernel does not run the programs.
     pub(super) fn beside(detail: &mut Detail) -> Result<(Hidden, Parents), Error> {
         let listed = Hidden::list();
         let seen = detail.parents()?;

@@ -224,7 +224,7 @@ impl Ledger {
         ]);
         self.walk(Scope::Tasks, fields)?;
         let start_ns = self.start_ns();
-        self.rows.find_blocked(&self.others, start_ns);
+        self.rows.resting.find(&self.others, start_ns);
         Ok(())
     }
 
@@ -467,7 +467,7 @@ impl Ledger {
         let has_hidden = hides_runs(&lost) > hides_runs(&before);
         if has_hidden {
             // What was blocked may have run and died.
-            self.rows.forget_blocked();
+            self.rows.resting.forget_blocked();
             (self.due_walks, self.is_blocked_due) = (WALKS_FOR_DEATHS, self.finds_blocked);
         }
         if has_hidden || self.is_blocked_due {
@@ -523,7 +523,7 @@ impl Ledger {
         let idle = Idle { others: tasks, from_procfs, time: self.rows.idle_time(into), are_processes: false };
         self.rows.add_idle(&idle, &mut into.tasks);
         into.add_from_procfs(from_procfs.iter().copied());
-        self.rows.find_waiting(&self.others);
+        self.rows.resting.find_waiting(&self.others);
         self.rows.tell_nothing(into);
         Ok(())
     }

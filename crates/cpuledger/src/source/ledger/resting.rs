@@ -318,7 +318,6 @@ impl RestingTasks {
         self.waiting.remove(&task);
     }
 
-    /// How many tasks of a process are blocked.
     pub(super) fn blocked_of(&self, process: TaskId) -> u64 {
         self.by_process.get(&process).map_or(0, |tasks| tasks.blocked + tasks.io_waiting)
     }

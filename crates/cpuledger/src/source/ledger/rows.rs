@@ -30,7 +30,7 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::counters_of;
 
-use super::accounts::{Account, Accounts, Of, OffCpu, TaskDivision};
+use super::accounts::{Account, Accounts, Of, OffCpu, TaskDivision, sum_of};
 use super::detail::Detail;
 use super::disk_names::DiskNames;
 use super::ends::Ends;
@@ -53,7 +53,7 @@ pub(super) struct RowBuilder {
     pub(super) detail: Detail,
     attribution: Attribution,
     pub(super) lives: Lives,
-    resting: RestingTasks,
+    pub(super) resting: RestingTasks,
     /// What each task that ran did off the CPU when the interval began; `None`: that is not known.
     off_at_start: Vec<Option<OffTasks>>,
     /// The slots whose tasks had a CPU at the last cut.
@@ -333,7 +333,7 @@ impl RowBuilder {
                 into.exited.get_or_insert_default().push(make!(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns + own_ns,
-                    states: sum_of(states, own_states),
+                    states: sum_of(states, own_states, States::add),
                     off_at_start: self.off_at_start[index],
                     lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
@@ -345,7 +345,7 @@ impl RowBuilder {
             } else {
                 into.renumbered.push(renumbered(time));
                 let before = before_exec.entry(seen.process).or_insert((0, Some(States::default())));
-                *before = (before.0 + time.wall_ns, sum_of(before.1, states));
+                *before = (before.0 + time.wall_ns, sum_of(before.1, states, States::add));
                 self.lives.renumber(&seen, &last)
             };
             let (at_end, division) = (Some(OffTasks::default()), TaskDivision::of(&growth, time.wall_ns));
@@ -640,21 +640,6 @@ impl RowBuilder {
         self.resting.keep_living(&mut lives);
     }
 
-    /// Remembers which of all tasks are blocked, stopped or wait for a CPU.
-    pub(super) fn find_blocked(&mut self, all: &Snapshot, start_ns: u64) {
-        self.resting.find(all, start_ns);
-    }
-
-    /// Remembers which of all tasks that did not run wait for a CPU.
-    pub(super) fn find_waiting(&mut self, all: &Snapshot) {
-        self.resting.find_waiting(all);
-    }
-
-    /// Slots ran low: tasks may have died that the books do not have by name.
-    pub(super) fn forget_blocked(&mut self) {
-        self.resting.forget_blocked();
-    }
-
     /// When those were alive that did not run in the interval that was closed last.
     pub(super) fn idle_time(&self, interval: &Interval) -> IdleTime {
         let end = Boottime::from_ns(interval.end_ns + self.suspended_ns);
@@ -665,11 +650,4 @@ impl RowBuilder {
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len() + self.resting.len()
     }
-}
-
-/// What two did; `None`: it is not known of one of them.
-fn sum_of(states: Option<States>, more: Option<States>) -> Option<States> {
-    let (mut sum, more) = states.zip(more)?;
-    sum.add(&more);
-    Some(sum)
 }

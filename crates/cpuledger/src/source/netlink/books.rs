@@ -246,7 +246,7 @@ impl AccountBooks {
 
     fn take_once(&mut self, cookie: u64) -> Result<Cut, Failure> {
         match &mut self.netlink.cuts {
-            Some(cuts) => cuts.take_since(cookie),
+            Some(cuts) => cuts.take_since(true, cookie),
             None => Err(Failure::Errno(Errno::ENOENT)),
         }
     }

@@ -45,18 +45,12 @@ pub struct Census {
 
 impl Census {
     /// Opens /proc.
-    ///
-    /// # Errors
-    /// When it is not mounted.
     pub fn open() -> Result<Census, Error> {
         let root = open_root(Path::new(PROC))?;
         Ok(Census { root, buffers: Buffers::new(), pids: Vec::new(), tids: Vec::new() })
     }
 
     /// The numbers of all processes.
-    ///
-    /// # Errors
-    /// When /proc cannot be read.
     pub fn processes(&mut self) -> Result<Vec<i32>, Error> {
         self.buffers.list_processes(self.root.as_fd(), &mut self.pids)?;
         Ok(std::mem::take(&mut self.pids))

@@ -130,12 +130,16 @@ impl Cuts {
     /// # Errors
     /// When the kernel refuses it, or sends what is not known here.
     pub fn take(&mut self, of_threads: bool) -> Result<Cut, Failure> {
-        let mut cut = self.take_best(of_threads, 0)?;
+        let mut cut = self.take_since(of_threads, 0)?;
         cut.records.sort_unstable_by_key(|figures| (figures.pid, figures.tid));
         Ok(cut)
     }
 
-    fn take_best(&mut self, of_threads: bool, cookie: u64) -> Result<Cut, Failure> {
+    /// Those that ran since the cut with this cookie and are not released, in the order in which the kernel read them; all where it is 0.
+    ///
+    /// # Errors
+    /// As [`Cuts::take`]; `EINVAL` where the kernel does not know the cookie.
+    pub fn take_since(&mut self, of_threads: bool, cookie: u64) -> Result<Cut, Failure> {
         let (mut usual, longest_ns) = match cookie {
             0 => (self.usual, LONGEST_ATTEMPTS_NS),
             _ => (self.usual_ran, LONGEST_ATTEMPTS_FOR_RAN_NS),
@@ -155,15 +159,6 @@ impl Cuts {
         usual.learn(&best);
         *(if cookie == 0 { &mut self.usual } else { &mut self.usual_ran }) = usual;
         Ok(best)
-    }
-
-    /// The threads that ran since the cut with this cookie and are not released, in the order in which the kernel read them; all threads where it
-    /// is 0.
-    ///
-    /// # Errors
-    /// As [`Cuts::take`]; `EINVAL` where the kernel does not know the cookie.
-    pub fn take_since(&mut self, cookie: u64) -> Result<Cut, Failure> {
-        self.take_best(true, cookie)
     }
 
     /// Gives back the room of a snapshot of all tasks, where the next ones have what ran.

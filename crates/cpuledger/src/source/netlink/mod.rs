@@ -2,9 +2,8 @@
 //!
 //! Two things come from it. A *query* of a number is answered with one `struct taskstats`: of a task, or the sums of a process,
 //! its dead threads included. It lists no task: processes are the numbers of /proc, and threads those of /proc/PID/task,
-//! which is only listed where the directory has links for more than one. 64 queries go out in one send, and their answers come
-//! in with one receive. A *listener* gets the last figures of every task that dies, wherever it was born. Each CPU has a socket
-//! and numbers its reports, so the numbers tell how many were lost when a socket was full.
+//! which is only listed where the directory has links for more than one. 64 queries go out in one send(2), and their answers come
+//! in with one recvmmsg(2). A *listener* gets the last figures of every task that dies, wherever it was born.
 //!
 //! CPU time is `cpu_run_virtual_total`: the scheduler's runtime in nanoseconds, the same figure as a walk has, behind by at
 //! most a tick while the task runs. `cpu_run_real_total` and, in microseconds, `ac_utime` + `ac_stime` count whole ticks
@@ -28,8 +27,6 @@
 //!   answered, but reports of exits go elsewhere: whether they come is tried with a thread that dies.
 //!
 //! # How it works
-//!
-//! `source/netlink` sends 64 queries in one send(2), and takes the answers with one recvmmsg(2). /proc has the list of tasks to query.
 //!
 //! - **Snapshots** (`cut.rs`, `accounts.rs`). Where the kernel has `/proc/taskstats`, all comes with a write and a read. Intervals take one snapshot of
 //!   threads, and processes are the sums of their threads and of what the kernel says of dead ones. Tasks run on while the kernel writes records,

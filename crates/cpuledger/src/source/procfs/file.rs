@@ -98,9 +98,6 @@ pub fn open_place(at: BorrowedFd<'_>, name: &Name) -> Result<Attempt<OwnedFd>, E
 }
 
 /// Opens a procfs: a /proc on which none is mounted is an empty folder.
-///
-/// # Errors
-/// When there is none.
 pub fn open_root(path: &Path) -> Result<OwnedFd, Error> {
     let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -156,9 +153,6 @@ impl Buffers {
     }
 
     /// The pid of every process that can be seen.
-    ///
-    /// # Errors
-    /// When /proc cannot be read.
     pub fn list_processes(&mut self, root: BorrowedFd<'_>, pids: &mut Vec<i32>) -> Result<(), Error> {
         let failed = |errno: Errno| Error::Procfs { path: PROC.to_owned(), source: errno.into() };
         seek(root, SeekFrom::Start(0)).map_err(failed)?;

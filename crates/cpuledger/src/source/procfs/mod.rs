@@ -1,23 +1,13 @@
 //! Source `procfs`: the files of /proc, for machines and users without BPF.
 //!
-//! One `stat` a process: openat, read and close, three system calls; one more a thread where threads are asked for. Other
-//! files are read only for fields that are in no other. If there are several, the directory of the process is held open
-//! meanwhile, so that all of them are of the same process whatever becomes of its pid.
-//!
-//! The runtime of a process is in no file: `schedstat` speaks of the leader only. But clock_gettime(2) shows every user the CPU
-//! clock of every process, dead threads included, in nanoseconds.
-//!
-//! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
-//! fields unknown.
-//!
 //! # Order, and what is read
 //!
-//! One `stat` a process is three system calls. A thread costs three more, only if tasks are wanted. `status`, `statm`, `io`, `schedstat` and `cgroup`
+//! One `stat` a process is three system calls: openat, read and close. A thread costs three more, only if tasks are wanted. `status`, `statm`, `io`, `schedstat` and `cgroup`
 //! are read only for fields that no file already read has. If there are several, the directory of the process stays open meanwhile, so that all
 //! files are of one process, whatever becomes of the pid.
 //!
 //! - **Runtime** of a process is in no file, as `schedstat` is the leader's. But clock_gettime(2) shows every user the CPU clock of every process,
-//!   dead threads included. It takes pids of the caller's namespace, so it is not used with a foreign procfs.
+//!   dead threads included, in nanoseconds. It takes pids of the caller's namespace, so it is not used with a foreign procfs.
 //! - **Youngest first.** The list of pids is read at once, and used from its end: the youngest are the likeliest to die before their turn.
 //! - **Complete or not at all.** A task that vanishes between two files is left out, and so is one that hidepid hides. A file that may not be
 //!   read leaves its fields unknown.
@@ -103,9 +93,6 @@ impl Procfs {
     }
 
     /// The pid of every process that can be seen.
-    ///
-    /// # Errors
-    /// When the directory cannot be read.
     pub(super) fn processes(&mut self) -> Result<Vec<i32>, Error> {
         self.reader.buffers.list_processes(self.root.as_fd(), &mut self.pids)?;
         Ok(self.pids.clone())

@@ -5,7 +5,9 @@
 //! thread that is released has left all it used to its process, also what it had at the last cut, which was in the intervals before. That is
 //! taken away again, and likewise what a released process had from what its heir got. Hence all shares together are what was used.
 //!
-//! Nothing here visits what did not run, apart from a cut that has all tasks.
+//! The kernel says which accounts can have grown, so nothing here visits what did not run, apart from a cut that has all tasks. A report of a
+//! death says who may be gone; nothing else is taken from it. A zombie has not been released, so it is a process like others, and its time is
+//! still its own.
 //!
 //! The kernel reads records in batches, while tasks are released. A part can therefore be less than nothing for an interval. Then it is 0, and
 //! the next intervals make up for it.

@@ -1,8 +1,6 @@
 //! Rows by identity, in lists that are sorted as intervals have them.
 
-use cpuledger_model::boottime::TICK_NS;
 use cpuledger_model::task::{Pid, Task, TaskId, Tid};
-use cpuledger_proc::task::stat::parse_stat;
 
 use crate::source::ledger::along::place_along;
 use crate::source::procfs::is_start;
@@ -63,16 +61,16 @@ pub(super) fn is_there(process: TaskId, leaders: &[Task]) -> bool {
     match find_process(leaders, process.tid.0) {
         Some(row) => is_start(row.start_time_ns, process.start_time_ns),
         // Some hosts keep their own processes from programs. Another task may have the number by now.
-        None => std::fs::read(format!("/proc/{}/stat", process.tid)).is_ok_and(|line| {
-            parse_stat(&line).is_some_and(|stat| stat.start_ticks == process.start_time_ns.ticks(TICK_NS))
-        }),
+        None => std::fs::read(format!("/proc/{}/stat", process.tid))
+            .is_ok_and(|line| process.start_time_ns.is_start_in(&line)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::boottime::{Boottime, TICK_NS};
     use cpuledger_model::make;
+    use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
 
