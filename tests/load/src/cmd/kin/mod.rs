@@ -65,7 +65,7 @@ enum Kind {
     Sums,
     /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=…` at the end
     Brood,
-    /// Children that end at once, one after another, of a thread whose leader never wakes; prints `brood children=… ns=0` at the end
+    /// Children that end at once, one after another, of a thread whose leader never wakes; prints `brood children=… ns=0`, and ends when stdin is closed
     BroodByThread,
     /// Nested children made as vfork(2) does: as many as --children, all alive at once; prints `brood children=… ns=0` at the end
     VforkChain,

@@ -111,7 +111,9 @@ pub(super) fn brood_by_thread(children: u64) -> Result<()> {
             let child = sys::fork(|| 0).context("make a child")?;
             waitpid(Some(child), WaitOptions::empty()).context("wait for a child")?;
         }
-        say(&format!("brood children={children} ns=0\n"))
+        say(&format!("brood children={children} ns=0\n"))?;
+        // It lives until stdin is closed.
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).context("read stdin")
     };
     thread::spawn(make).join().expect("it does not panic")
 }
