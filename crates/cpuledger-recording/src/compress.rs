@@ -80,7 +80,12 @@ impl Packer {
     }
 }
 
-/// The bytes, if they have this length, at which the caller has looked: with this decompressor and into this memory.
+/// The bytes, if they have this length, at which the caller has looked.
+pub(crate) fn unpack(packed: &[u8], plain_bytes: usize) -> Option<Vec<u8>> {
+    zstd::bulk::decompress(packed, plain_bytes).ok().filter(|plain| plain.len() == plain_bytes)
+}
+
+/// The same, with this decompressor and into this memory.
 pub(crate) fn unpack_by(
     decompressor: &mut Decompressor<'_>,
     packed: &[u8],

@@ -4,6 +4,7 @@ use std::io;
 
 use cpuledger_report::Instants;
 
+use crate::compress::unpack;
 use crate::extent::Extent;
 use crate::layout::{INDEX_MAGIC, MOST_RECORDS};
 
@@ -85,8 +86,7 @@ pub(crate) fn read(packed: &[u8], records: u32) -> Option<Vec<Entry>> {
     }
     let packed = packed.strip_prefix(&INDEX_MAGIC)?;
     let rows = records as usize;
-    let length = rows * COLUMNS * 8;
-    let bytes = zstd::bulk::decompress(packed, length).ok().filter(|bytes| bytes.len() == length)?;
+    let bytes = unpack(packed, rows * COLUMNS * 8)?;
     let mut numbers = vec![[0_u64; COLUMNS]; rows];
     let mut stored = bytes.chunks_exact(8);
     for column in 0..COLUMNS {

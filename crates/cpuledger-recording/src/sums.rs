@@ -2,6 +2,7 @@
 
 use cpuledger_report::Sums;
 
+use crate::compress::unpack;
 use crate::layout::{Most, SUMS_MAGIC};
 
 /// Their greatest length.
@@ -38,6 +39,5 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Vec<u8>> {
     if u32::from_le_bytes(*version) != Sums::VERSION || u64::from(plain_bytes) > most_plain_bytes(packed) {
         return None;
     }
-    let plain = zstd::bulk::decompress(packed, plain_bytes as usize).ok()?;
-    (plain.len() == plain_bytes as usize).then_some(plain)
+    unpack(packed, plain_bytes as usize)
 }

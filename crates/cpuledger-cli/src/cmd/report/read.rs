@@ -108,10 +108,9 @@ pub fn accumulate(
         parts = vec![&places[..]];
         readers.clear();
     }
-    let are_joined: Vec<bool> = parts
-        .windows(2)
-        .map(|two| two[0].last().and_then(|last| recording.next(*last)) == two[1].first().copied())
-        .collect();
+    let is_joined =
+        |two: &[&[Place]]| two[0].last().and_then(|last| recording.next(*last)) == two[1].first().copied();
+    let are_joined: Vec<bool> = std::iter::once(false).chain(parts.windows(2).map(is_joined)).collect();
     let (count, of) = (AtomicU64::new(0), places.len() as u64);
     let work = |places| Work { places, count: &count, interrupt };
     let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
@@ -166,7 +165,7 @@ fn with_sums(recording: &mut Recording, places: &[Place], empty: &Accumulator) -
     (accumulator, left)
 }
 
-/// The sum of this and the parts, in their order. What they lost is appended: one loss, where it crosses two that are joined.
+/// The sum of this and the parts, in their order. What they lost is appended: one loss, where it crosses two of which the later is joined to the earlier.
 fn merged(
     mut accumulator: Accumulator,
     parts: Vec<anyhow::Result<Part>>,
@@ -174,12 +173,12 @@ fn merged(
     losses: &mut Vec<Loss>,
 ) -> anyhow::Result<Accumulator> {
     let mut is_open = false;
-    for (number, part) in parts.into_iter().enumerate() {
+    for (part, is_joined) in parts.into_iter().zip(are_joined) {
         let Part { accumulator: more, lost: Lost { losses: lost, begins_lost, ends_lost } } = part?;
         let mut lost = lost.into_iter();
         if is_open
             && begins_lost
-            && number.checked_sub(1).and_then(|before| are_joined.get(before)) == Some(&true)
+            && *is_joined
             && let Some((last, first)) = losses.last_mut().zip(lost.next())
         {
             last.extend(&first);
