@@ -138,7 +138,7 @@ asyncio.run(main())
 
 #[test]
 fn the_reference_client_is_answered_root() {
-    let python = match python::large_environment("mcp", &["mcp"]) {
+    let python = match python::client_environment("mcp", &["mcp"]) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };

@@ -12,7 +12,7 @@ use std::process::Command;
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
 use machine::Sums;
-use python::{environment, large_environment, spark_environment};
+use python::{client_environment, spark_environment};
 
 fn read(sums: &serde_json::Value) -> Sums {
     let map = |key: &str| -> BTreeMap<String, i128> {
@@ -70,12 +70,12 @@ fn check(python: Result<PathBuf, String>, engines: &[&str]) {
 #[test]
 fn duckdb_polars_pandas_and_pyarrow_add_up_what_the_frames_do() {
     let packages = ["duckdb==2.0.*", "polars==2.1.*", "pandas==3.1.*", "pyarrow==26.0.*"];
-    check(environment("python-clients", &packages), &["duckdb", "polars", "pandas", "pyarrow"]);
+    check(client_environment("python-clients", &packages), &["duckdb", "polars", "pandas", "pyarrow"]);
 }
 
 #[test]
 fn clickhouse_adds_up_what_the_frames_do() {
-    check(large_environment("python-chdb", &["chdb==4.*"]), &["chdb"]);
+    check(client_environment("python-chdb", &["chdb==4.*"]), &["chdb"]);
 }
 
 #[test]

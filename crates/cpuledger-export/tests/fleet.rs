@@ -9,11 +9,14 @@ use std::process::Command;
 
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
-use python::{environment, large_environment, spark_environment};
+use python::{client_environment, spark_environment};
 use tempfile::TempDir;
 
-/// Each question with a span of the recording, which begins half a minute before midnight.
-const QUESTIONS: [(&str, &[&str]); 12] = [
+/// A question, and its options.
+type Question<'a> = (&'a str, &'a [&'a str]);
+
+/// Questions with a span of the recording, which begins half a minute before midnight.
+const QUESTIONS: [Question<'static>; 12] = [
     ("commands", &["--limit", "3"]),
     ("units", &["--limit", "2"]),
     ("pods", &["--limit", "1"]),
@@ -38,22 +41,58 @@ fn exported() -> (TempDir, [PathBuf; 2]) {
     (folder, [recording, tables])
 }
 
-/// What an engine answers: a line of JSON for each row.
-fn ask(python: &Path, engine: &str, tables: &Path, question: &str, options: &[&str]) -> Vec<String> {
-    let ask = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet/ask.py");
-    let output = Command::new(python)
-        .arg(ask)
-        .args(["--engine", engine, "--tables"])
-        .arg(tables)
-        .args(["--since", "2023-11-14", "--until", "2023-11-16", question])
-        .args(options)
-        // Spark leaves files there.
-        .current_dir(if tables.is_dir() { tables } else { Path::new("/") })
-        .output()
-        .expect("python starts");
+/// Asks all questions in one process: an engine takes longer to start than to answer. Behind each answer is an empty line.
+const ASK: &str = "
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import ask
+for words in json.loads(sys.argv[2]):
+    sys.argv[1:] = words
+    code = ask.main()
+    if code != 0:
+        sys.exit(code)
+    print()
+";
+
+/// What an engine answers to each question: a line of JSON for each row. One question is asked on the command line.
+fn ask_all<'a>(
+    python: &Path,
+    engine: &'a str,
+    tables: &'a Path,
+    questions: &[Question<'a>],
+) -> Vec<Vec<String>> {
+    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet");
+    let place = tables.to_str().expect("a path");
+    let words = |(question, options): &Question<'a>| -> Vec<&'a str> {
+        let first = ["--engine", engine, "--tables", place, "--since", "2023-11-14", "--until", "2023-11-16"];
+        [&first[..], &[*question], options].concat()
+    };
+    // Spark leaves files there.
+    let mut command = Command::new(python);
+    command.current_dir(if tables.is_dir() { tables } else { Path::new("/") });
+    if let [question] = questions {
+        let text = output(command.arg(fleet.join("ask.py")).args(words(question)));
+        return vec![text.lines().map(str::to_owned).collect()];
+    }
+    let all: Vec<_> = questions.iter().map(words).collect();
+    let answers = answers(command.args(["-B", "-c", ASK]).arg(fleet).arg(serde_json::json!(all).to_string()));
+    assert_eq!(answers.len(), questions.len(), "{engine}: {answers:?}");
+    answers
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("python starts");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{engine} {question}: {said}");
-    String::from_utf8(output.stdout).expect("JSON is UTF-8").lines().map(str::to_owned).collect()
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).expect("JSON is UTF-8")
+}
+
+/// Answers that end with an empty line each.
+fn answers(command: &mut Command) -> Vec<Vec<String>> {
+    let lines: Vec<String> = output(command).lines().map(str::to_owned).collect();
+    let mut answers: Vec<_> = lines.split(String::is_empty).map(<[String]>::to_vec).collect();
+    assert_eq!(answers.pop(), Some(Vec::new()), "the last answer ends");
+    answers
 }
 
 /// The names and CPU times of `commands`, `units` or `pods`. What is no time of tasks has its part before its name: a task may have any name.
@@ -83,49 +122,56 @@ fn cost(lines: &[String]) -> i128 {
 
 /// Asks an engine all questions, and compares its answers with the frames and with those of DuckDB.
 fn check(engine: &str, python: Result<PathBuf, String>) {
-    let duckdb = environment("python-fleet-duckdb", &["duckdb==2.0.*"]);
+    let duckdb = client_environment("python-fleet-duckdb", &["duckdb==2.0.*"]);
     let (duckdb, python) = match (duckdb, python) {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
     };
     let (_folder, [recording, tables]) = exported();
-    let all = sums(&ask(&python, engine, &tables, "commands", &["--limit", "100"]));
+    let of_all = |question| ask_all(&python, engine, &tables, &[(question, &["--limit", "100"])]).remove(0);
+    let all = sums(&of_all("commands"));
     let expected = machine::sums(&recording);
     assert_eq!(all.values().sum::<i128>(), expected.capacity, "{engine}: {all:?}");
     for (name, ns) in &expected.by_command {
         let key = if name == "(unidentified)" { "unidentified: (unidentified)" } else { name };
         assert_eq!(all.get(key), Some(ns), "{engine}: {name}");
     }
-    let [units, pods] = machine::sums_of_units_and_pods(&recording);
-    for (question, expected) in [("units", &units), ("pods", &pods)] {
-        let mut all = sums(&ask(&python, engine, &tables, question, &["--limit", "100"]));
-        all.retain(|name, _| !name.contains(": "));
-        assert_eq!(all, *expected, "{engine} {question}");
-    }
-    assert_eq!(cost(&ask(&python, engine, &tables, "cost", &["--unit", "a.service"])), units["a.service"]);
     let pod = r#"prod/shop's "one""#;
-    assert_eq!(cost(&ask(&python, engine, &tables, "cost", &["--pod", pod])), pods[pod]);
-    for (question, options) in QUESTIONS {
-        let answer = ask(&python, engine, &tables, question, options);
+    let known: [Question; 4] = [
+        ("units", &["--limit", "100"]),
+        ("pods", &["--limit", "100"]),
+        ("cost", &["--unit", "a.service"]),
+        ("cost", &["--pod", pod]),
+    ];
+    let answers = ask_all(&python, engine, &tables, &[&known[..], &QUESTIONS].concat());
+    let (of_known, answers) = answers.split_at(known.len());
+    let [units, pods] = machine::sums_of_units_and_pods(&recording);
+    for (answer, expected) in of_known.iter().zip([&units, &pods]) {
+        let mut all = sums(answer);
+        all.retain(|name, _| !name.contains(": "));
+        assert_eq!(all, *expected, "{engine}");
+    }
+    assert_eq!(cost(&of_known[2]), units["a.service"]);
+    assert_eq!(cost(&of_known[3]), pods[pod]);
+    let of_duckdb = ask_all(&duckdb, "duckdb", &tables, &QUESTIONS);
+    for (((question, _), answer), of_duckdb) in QUESTIONS.iter().zip(answers).zip(of_duckdb) {
         assert!(!answer.is_empty(), "{engine} {question}");
-        if engine != "duckdb" {
-            assert_eq!(answer, ask(&duckdb, "duckdb", &tables, question, options), "{engine} {question}");
-        }
-        if ["commands", "units", "pods"].contains(&question) {
+        assert_eq!(*answer, of_duckdb, "{engine} {question}");
+        if ["commands", "units", "pods"].contains(question) {
             assert!(answer.iter().any(|line| line.contains("(other)")), "{engine} {question}: {answer:?}");
-            assert_eq!(sums(&answer).values().sum::<i128>(), expected.capacity, "the rest is there, too");
+            assert_eq!(sums(answer).values().sum::<i128>(), expected.capacity, "the rest is there, too");
         }
     }
 }
 
 #[test]
 fn duckdb_answers_with_the_sums_of_the_frames() {
-    check("duckdb", environment("python-fleet-duckdb", &["duckdb==2.0.*"]));
+    check("duckdb", client_environment("python-fleet-duckdb", &["duckdb==2.0.*"]));
 }
 
 #[test]
 fn clickhouse_answers_as_duckdb_does() {
-    check("clickhouse", large_environment("python-chdb", &["chdb==4.*"]));
+    check("clickhouse", client_environment("python-chdb", &["chdb==4.*"]));
 }
 
 #[test]
@@ -141,7 +187,7 @@ fn script(name: &str, tables: &Path, day: &str) -> String {
     text.replace(":function", "file").replace(":tables", tables).replace(":day", day)
 }
 
-/// Runs scripts of ClickHouse one after the other, and prints what they answer as lines of JSON.
+/// Runs scripts of ClickHouse one after the other, and prints what each answers as lines of JSON, and an empty line.
 const RUN: &str = "
 import json, re, sys
 sys.path.insert(0, sys.argv[1])
@@ -154,53 +200,46 @@ for path in sys.argv[3:]:
         answer = str(connection.query(statement, 'JSONEachRow')) if statement.strip() else ''
         for line in answer.splitlines():
             print(json.dumps({key: plain(value) for key, value in json.loads(line).items()}))
+    print()
 ";
 
 #[test]
 fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
-    let python = match large_environment("python-chdb", &["chdb==4.*"]) {
+    let python = match client_environment("python-chdb", &["chdb==4.*"]) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };
     let (folder, [_, tables]) = exported();
-    let mut scripts = Vec::new();
-    let mut add = |text: String| {
-        let path = folder.path().join(format!("{}.sql", scripts.len()));
-        std::fs::write(&path, text).expect("written");
-        scripts.push(path);
-    };
-    add(script("clickhouse.sql", &tables, ""));
-    for day in ["2023-11-14", "2023-11-15", "2023-11-15"] {
-        add(script("clickhouse_load.sql", &tables, day));
+    let questions: Vec<Question> =
+        QUESTIONS.into_iter().filter(|(question, _)| *question != "compare").collect();
+    let expected = ask_all(&python, "clickhouse", &tables, &questions);
+    let mut texts = vec![script("clickhouse.sql", &tables, "")];
+    texts.extend(
+        ["14", "15", "15"].map(|day| script("clickhouse_load.sql", &tables, &format!("2023-11-{day}"))),
+    );
+    let loads = texts.len();
+    for (question, options) in &questions {
+        let printed = [*options, &["--print-sql"]].concat();
+        let database = Path::new("database:cpuledger");
+        texts.push(ask_all(&python, "clickhouse", database, &[(question, &printed)]).remove(0).join("\n"));
     }
-    let run = |scripts: &[PathBuf]| {
-        let mut command = Command::new(&python);
-        let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet");
-        command.args(["-B", "-c", RUN]).arg(fleet).arg(folder.path().join("database")).args(scripts);
-        let output = command.output().expect("python starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        String::from_utf8(output.stdout).expect("JSON is UTF-8")
-    };
-    assert_eq!(run(&scripts), "");
-    for (question, options) in QUESTIONS.iter().filter(|(question, _)| *question != "compare") {
-        let ask = |tables: &Path, more: &[&str]| {
-            let options = [*options, more].concat();
-            ask(&python, "clickhouse", tables, question, &options)
+    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet");
+    let mut command = Command::new(&python);
+    command.args(["-B", "-c", RUN]).arg(fleet).arg(folder.path().join("database"));
+    for (number, text) in texts.iter().enumerate() {
+        let path = folder.path().join(format!("{number}.sql"));
+        std::fs::write(&path, text).expect("written");
+        command.arg(path);
+    }
+    let answers = answers(&mut command);
+    assert_eq!(answers.len(), texts.len(), "{answers:?}");
+    let (of_loads, answers) = answers.split_at(loads);
+    assert!(of_loads.concat().is_empty(), "{of_loads:?}");
+    for ((question, answer), expected) in questions.iter().zip(answers).zip(&expected) {
+        let rows = |lines: &[String]| -> Vec<serde_json::Value> {
+            lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect()
         };
-        let expected = ask(&tables, &[]);
-        let sql = folder.path().join("query.sql");
-        std::fs::write(&sql, ask(Path::new("database:cpuledger"), &["--print-sql"]).join("\n"))
-            .expect("written");
-        let answer = run(&[sql]);
-        let rows = |lines: &mut dyn Iterator<Item = &str>| -> Vec<serde_json::Value> {
-            lines.map(|line| serde_json::from_str(line).expect("JSON")).collect()
-        };
-        assert_eq!(
-            rows(&mut answer.lines()),
-            rows(&mut expected.iter().map(String::as_str)),
-            "{question} {options:?}"
-        );
+        assert_eq!(rows(answer), rows(expected), "{question:?}");
     }
 }
 
@@ -244,7 +283,7 @@ fn await_text(path: &Path, text: &str) {
 #[test]
 fn a_cluster_of_spark_answers_as_duckdb_does() {
     let environments =
-        (environment("python-fleet-duckdb", &["duckdb==2.0.*"]), spark_environment("python-spark"));
+        (client_environment("python-fleet-duckdb", &["duckdb==2.0.*"]), spark_environment("python-spark"));
     let (duckdb, python) = match environments {
         (Ok(duckdb), Ok(python)) => (duckdb, python),
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
@@ -278,10 +317,11 @@ fn a_cluster_of_spark_answers_as_duckdb_does() {
         start(name, "worker.Worker", &["--cores", "1", "--memory", "1g", "--work-dir", work, &address])
     });
     workers.iter().for_each(|(log, _)| await_text(log, "Successfully registered with master"));
-    for (question, options) in [QUESTIONS[0], QUESTIONS[2], QUESTIONS[11]] {
-        let of_spark = [options, &["--master", &address]].concat();
-        let answer = ask(&python, "spark", &tables, question, &of_spark);
-        assert_eq!(answer, ask(&duckdb, "duckdb", &tables, question, options), "{question}");
-    }
+    let questions = [QUESTIONS[0], QUESTIONS[2], QUESTIONS[11]];
+    let on_cluster = questions.map(|(_, options)| [options, &["--master", &address]].concat());
+    let of_spark: Vec<Question> =
+        questions.iter().zip(&on_cluster).map(|((question, _), options)| (*question, &options[..])).collect();
+    let answers = ask_all(&python, "spark", &tables, &of_spark);
+    assert_eq!(answers, ask_all(&duckdb, "duckdb", &tables, &questions));
     workers.iter().for_each(|(log, _)| await_text(log, "Asked to launch executor"));
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use cpuledger_export::{Format, Options, Progress, export};
 use cpuledger_load::not_run;
 use cpuledger_recording::{Span, When};
-use python::{environment, large_environment};
+use python::client_environment;
 
 /// A server that ends with the test.
 struct Server {
@@ -71,7 +71,7 @@ impl Server {
 
 /// A server of S3, and the Python that has its client.
 fn s3() -> Result<(Server, PathBuf), String> {
-    let python = environment("python-moto", &["moto[s3]==5.2.*", "flask==3.*", "flask-cors==6.*"])?;
+    let python = client_environment("python-moto", &["moto[s3]==5.2.*", "flask==3.*", "flask-cors==6.*"])?;
     let program = python.with_file_name("moto_server");
     Ok((Server::start(&program, &["-H", "127.0.0.1", "-p", "PORT"]), python))
 }
@@ -212,7 +212,7 @@ fn a_push_that_is_killed_is_completed_and_no_object_is_there_twice() {
 
     let copy = folder.path().join("copy");
     bucket(&server, &python, &["get", "books", copy.to_str().expect("a path")]);
-    match environment("python-fleet-duckdb", &["duckdb==2.0.*"]) {
+    match client_environment("python-fleet-duckdb", &["duckdb==2.0.*"]) {
         Ok(duckdb) => {
             let [of_folder, of_copy] = [tables, copy.join("fleet/one")].map(|tables| {
                 answers(&duckdb, (tables.to_str().expect("a path"), folder.path()), None, "duckdb")
@@ -241,8 +241,8 @@ fn engines_read_a_bucket_as_they_read_a_directory() {
     // Of DuckDB, this version has its extension for object stores as a package.
     let duckdb = ["duckdb==1.5.5", "duckdb-extensions==1.5.5", "duckdb-extension-httpfs==1.5.5"];
     for (engine, environment) in [
-        ("duckdb", environment("python-fleet-httpfs", &duckdb)),
-        ("clickhouse", large_environment("python-chdb", &["chdb==4.*"])),
+        ("duckdb", client_environment("python-fleet-httpfs", &duckdb)),
+        ("clickhouse", client_environment("python-chdb", &["chdb==4.*"])),
     ] {
         match environment {
             Ok(python) => {
@@ -340,7 +340,7 @@ fn parts_that_are_apart_stay_in_a_bucket_and_those_that_cross_become_one() {
 
 #[test]
 fn a_webdav_server_has_the_files_of_a_directory() {
-    let python = match environment("python-wsgidav", &["wsgidav==4.*", "cheroot==11.*"]) {
+    let python = match client_environment("python-wsgidav", &["wsgidav==4.*", "cheroot==11.*"]) {
         Ok(python) => python,
         Err(reason) => return not_run(&reason),
     };

@@ -7,15 +7,15 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 
 /// The variable of the environment that is set by `make test-clients`.
-const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
+const CLIENTS: &str = "CPULEDGER_TEST_CLIENTS";
 
 /// An installation takes no longer than this many seconds.
 const INSTALL_SECONDS: &str = "600";
 
-/// Likewise of packages over 200 MB, which `make test-clients` installs.
-pub fn large_environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    if std::env::var_os(LARGE).is_none() {
-        return Err(format!("{packages:?} have over 200 MB: `make test-clients` installs them"));
+/// Likewise, for tests that `make test-clients` runs: their engines are large, or compute for long.
+pub fn client_environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    if std::env::var_os(CLIENTS).is_none() {
+        return Err(format!("`make test-clients` installs {packages:?}, and runs this"));
     }
     environment(name, packages)
 }
@@ -23,7 +23,7 @@ pub fn large_environment(name: &str, packages: &[&str]) -> Result<PathBuf, Strin
 /// Likewise of pyspark, which needs Java.
 #[allow(dead_code)] // Not every test needs it.
 pub fn spark_environment(name: &str) -> Result<PathBuf, String> {
-    let python = large_environment(name, &["pyspark==4.*"])?;
+    let python = client_environment(name, &["pyspark==4.*"])?;
     let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
     if has_java {
         Ok(python)
