@@ -61,12 +61,19 @@ impl Top {
         self.finish()
     }
 
-    fn finish(mut self) -> Vec<Value> {
+    fn finish(self) -> Vec<Value> {
+        parsed(&self.text())
+    }
+
+    fn text(mut self) -> String {
         let output = self.0.take().expect("it runs").wait_with_output().expect("its output");
         assert!(output.status.success(), "{}", output.status);
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
-        text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+        String::from_utf8(output.stdout).expect("UTF-8")
     }
+}
+
+fn parsed(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
 }
 
 impl Drop for Top {
@@ -284,8 +291,10 @@ fn intervals_end_in_time_beside_a_thousand_runnable_threads_root() {
     let burn = BurnPlan { cpu_ms: 60_000, threads, ..BurnPlan::default() };
     let burn = Burn::start(&burn).expect("it burns");
     let burns_ns = monotonic_ns();
-    let intervals = top.finish();
+    let text = top.text();
+    // This thread, too, waits for its turn among all others.
     drop(burn);
+    let intervals = parsed(&text);
     let beside = intervals.iter().filter(|interval| number(&interval["start_ns"]) >= burns_ns);
     let intervals: Vec<&Value> = beside.collect();
     assert!(intervals.len() >= 10, "{} intervals beside the load", intervals.len());
