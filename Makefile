@@ -67,10 +67,10 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	@scripts/check-rust rustfmt
 	shellcheck .ci/run $$(grep -rl '^#!/bin/sh' scripts packaging)
 	cargo fmt --all --check
-	scripts/check-dependencies
 	@rm -f $(not_run)
 	CPULEDGER_TESTS_NOT_RUN=$(not_run) scripts/run-tests --workspace
 	scripts/check-noop-build
+	scripts/check-dependencies
 	-@scripts/install-packages vm
 	$(matrix) --if-possible --machine two-cpus --short
 	scripts/kernel check --if-possible $(target)/kernel
