@@ -54,28 +54,38 @@ for words in json.loads(sys.argv[2]):
     print()
 ";
 
-/// What an engine answers to each question: a line of JSON for each row. One question is asked on the command line.
-fn ask_all<'a>(
-    python: &Path,
-    engine: &'a str,
-    tables: &'a Path,
-    questions: &[Question<'a>],
-) -> Vec<Vec<String>> {
-    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet");
+/// `fleet/` of the repository.
+fn fleet() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet")
+}
+
+/// The arguments of `ask.py`.
+fn words<'a>(engine: &'a str, tables: &'a Path, (question, options): Question<'a>) -> Vec<&'a str> {
     let place = tables.to_str().expect("a path");
-    let words = |(question, options): &Question<'a>| -> Vec<&'a str> {
-        let first = ["--engine", engine, "--tables", place, "--since", "2023-11-14", "--until", "2023-11-16"];
-        [&first[..], &[*question], options].concat()
-    };
-    // Spark leaves files there.
+    let first = ["--engine", engine, "--tables", place, "--since", "2023-11-14", "--until", "2023-11-16"];
+    [&first[..], &[question], options].concat()
+}
+
+/// Python, in a folder where Spark may leave files.
+fn python_beside(python: &Path, tables: &Path) -> Command {
     let mut command = Command::new(python);
     command.current_dir(if tables.is_dir() { tables } else { Path::new("/") });
-    if let [question] = questions {
-        let text = output(command.arg(fleet.join("ask.py")).args(words(question)));
-        return vec![text.lines().map(str::to_owned).collect()];
-    }
-    let all: Vec<_> = questions.iter().map(words).collect();
-    let answers = answers(command.args(["-B", "-c", ASK]).arg(fleet).arg(serde_json::json!(all).to_string()));
+    command
+}
+
+/// What an engine answers on the command line: a line of JSON for each row.
+fn ask(python: &Path, engine: &str, tables: &Path, question: Question) -> Vec<String> {
+    let mut command = python_beside(python, tables);
+    let text = output(command.arg(fleet().join("ask.py")).args(words(engine, tables, question)));
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What it answers to each of these, in one process.
+fn ask_all(python: &Path, engine: &str, tables: &Path, questions: &[Question]) -> Vec<Vec<String>> {
+    let all: Vec<_> = questions.iter().map(|question| words(engine, tables, *question)).collect();
+    let mut command = python_beside(python, tables);
+    command.args(["-B", "-c", ASK]).arg(fleet()).arg(serde_json::json!(all).to_string());
+    let answers = answers(&mut command);
     assert_eq!(answers.len(), questions.len(), "{engine}: {answers:?}");
     answers
 }
@@ -128,8 +138,7 @@ fn check(engine: &str, python: Result<PathBuf, String>) {
         (Err(reason), _) | (_, Err(reason)) => return not_run(&reason),
     };
     let (_folder, [recording, tables]) = exported();
-    let of_all = |question| ask_all(&python, engine, &tables, &[(question, &["--limit", "100"])]).remove(0);
-    let all = sums(&of_all("commands"));
+    let all = sums(&ask(&python, engine, &tables, ("commands", &["--limit", "100"])));
     let expected = machine::sums(&recording);
     assert_eq!(all.values().sum::<i128>(), expected.capacity, "{engine}: {all:?}");
     for (name, ns) in &expected.by_command {
@@ -181,8 +190,7 @@ fn spark_answers_as_duckdb_does() {
 
 /// The text of a script of `fleet/` for a day of these tables.
 fn script(name: &str, tables: &Path, day: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet").join(name);
-    let text = std::fs::read_to_string(path).expect("it is there");
+    let text = std::fs::read_to_string(fleet().join(name)).expect("it is there");
     let tables = tables.to_str().expect("a path");
     text.replace(":function", "file").replace(":tables", tables).replace(":day", day)
 }
@@ -221,11 +229,10 @@ fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
     for (question, options) in &questions {
         let printed = [*options, &["--print-sql"]].concat();
         let database = Path::new("database:cpuledger");
-        texts.push(ask_all(&python, "clickhouse", database, &[(question, &printed)]).remove(0).join("\n"));
+        texts.push(ask(&python, "clickhouse", database, (question, &printed)).join("\n"));
     }
-    let fleet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet");
     let mut command = Command::new(&python);
-    command.args(["-B", "-c", RUN]).arg(fleet).arg(folder.path().join("database"));
+    command.args(["-B", "-c", RUN]).arg(fleet()).arg(folder.path().join("database"));
     for (number, text) in texts.iter().enumerate() {
         let path = folder.path().join(format!("{number}.sql"));
         std::fs::write(&path, text).expect("written");
@@ -247,9 +254,8 @@ fn a_database_of_clickhouse_has_the_same_sums_by_hour_and_takes_a_day_twice() {
 #[test]
 fn printed_sql_has_no_secrets() {
     for (engine, words) in [("duckdb", "s3://books/fleet/usage"), ("clickhouse", "/books/fleet/usage")] {
-        let ask = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet/ask.py");
         let output = Command::new("python3")
-            .arg(ask)
+            .arg(fleet().join("ask.py"))
             .args(["--engine", engine, "--tables", "s3://books/fleet", "--print-sql", "hosts"])
             .envs([("AWS_ACCESS_KEY_ID", "somebody"), ("AWS_SECRET_ACCESS_KEY", "a secret")])
             .output()
