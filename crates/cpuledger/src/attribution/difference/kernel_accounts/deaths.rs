@@ -180,6 +180,7 @@ impl KernelAccounts {
         self.verdicts.processes.dedup();
         self.verdicts.tasks.sort_unstable();
         self.verdicts.tasks.dedup();
+        self.settle_missing();
         self.end_released(cut.at_ns);
         for index in 0..self.verdicts.processes.len() {
             self.give_to_heir(self.verdicts.processes[index], false);
@@ -197,6 +198,17 @@ impl KernelAccounts {
             if fits {
                 self.verdicts.of_dying[index] = Verdict::Released;
                 if is_process { self.verdicts.processes.push(pid) } else { self.verdicts.tasks.push(tid) }
+            }
+        }
+    }
+
+    /// Those that are missing, or whose number is another's, need no look at what their heirs have got. What they had is taken from it once.
+    fn settle_missing(&mut self) {
+        let Verdicts { of_dying, tasks, processes } = &mut self.verdicts;
+        for (verdict, dying) in of_dying.iter_mut().zip(&self.dying) {
+            let released = if dying.is_process { &*processes } else { &*tasks };
+            if *verdict == Verdict::Perhaps && released.binary_search(&dying.tid).is_ok() {
+                *verdict = Verdict::Released;
             }
         }
     }

@@ -194,9 +194,9 @@ impl World {
             processes.get(&pid).is_some_and(|process| process.threads.contains_key(&tid))
         };
         // To weigh a cut twice makes no difference.
-        self.accounts.weigh(&cut, lives);
-        let fit = self.accounts.weigh(&cut, lives);
-        assert_eq!(fit, Fit { excess_ns: 0, lacking_ns: 0 });
+        for _ in 0..2 {
+            assert_eq!(self.accounts.weigh(&cut, lives), Fit { excess_ns: 0, lacking_ns: 0 });
+        }
         let (mut shares, mut growth) = (Vec::new(), Vec::new());
         let is_first = self.last_ns == 0;
         self.accounts.close(&cut, &mut shares, &mut growth);
@@ -417,6 +417,21 @@ fn a_thread_that_execs_and_dies_as_a_zombie_leaves_its_time_once() {
     assert_eq!((found, world.accounts.tasks()), (expected, 2));
 }
 
+/// The thread used more between the cut and its exec than before, so what it had would fit twice.
+#[test]
+fn a_thread_that_execs_leaves_its_time_once_where_a_cut_has_all() {
+    let mut world = World::new();
+    let pid = world.fork(FIRST_PID);
+    let tid = world.clone_thread(pid);
+    world.run(pid, tid, 1_000);
+    world.cut(true);
+    world.run(pid, tid, 4_000);
+    world.now_ns += STEP_NS;
+    world.exec_by(pid, tid);
+    let (found, expected) = world.cut(true);
+    assert_eq!((found, world.accounts.tasks()), (expected, 2));
+}
+
 #[test]
 fn zombies_below_a_zombie_that_is_reaped_leave_their_time_once() {
     let mut world = World::new();
@@ -466,4 +481,22 @@ fn a_number_that_is_used_again_is_another_process() {
     let parts: Vec<(u64, u64)> =
         shares.iter().map(|share| (share.parts.self_ns, share.parts.exited_children_ns)).collect();
     assert_eq!(parts, [(0, 100), (300, 0)]);
+}
+
+/// Its heir got more from others than it had, so it would fit twice.
+#[test]
+fn a_zombie_whose_number_is_used_again_leaves_its_time_once() {
+    let of_first = make!(Dead { accounting_parent: 1 });
+    let old = Told { dead: of_first, ..alone(2, 10_000, 0) };
+    let young = Told { start: Boottime::from_ns(9), dead: of_first, ..alone(2, 300, 0) };
+    let mut accounts = KernelAccounts::default();
+    let (mut shares, mut growth) = (Vec::new(), Vec::new());
+    accounts.note_zombie(2, old.start);
+    for (told, at_ns, has_all) in
+        [([alone(1, 0, 0), old], 1_000_000, true), ([alone(1, 0, 70_000), young], 2_000_000, false)]
+    {
+        let cut = AccountCut { told: &told, has_all, at_ns, capacity_ns: 60_300 };
+        assert_eq!(accounts.weigh(&cut, |_, _| false), Fit { excess_ns: 0, lacking_ns: 0 });
+        accounts.close(&cut, &mut shares, &mut growth);
+    }
 }
