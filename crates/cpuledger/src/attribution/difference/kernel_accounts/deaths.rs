@@ -13,6 +13,11 @@ use super::state::{AccountCut, Dying, KernelAccounts, Phase, Told, Verdict, Verd
 /// An age in a report is in whole microseconds.
 const AGE_SLACK_NS: u64 = 1_000;
 
+/// Whether a death was surely reported before the cut.
+fn is_before(at_ns: u64, cut: &AccountCut<'_>) -> bool {
+    at_ns + AGE_SLACK_NS < cut.at_ns
+}
+
 impl KernelAccounts {
     /// Takes note of the report of a task that dies at that instant, CLOCK_MONOTONIC.
     pub(crate) fn report(&mut self, [pid, tid]: [i32; 2], start: Boottime, at_ns: u64, is_last: bool) {
@@ -87,11 +92,13 @@ impl KernelAccounts {
             true => self.processes.get(&pid).and_then(|process| process.start),
             false => self.tasks.get(&tid).filter(|task| task.pid == pid).map(|task| task.start),
         };
+        // One that has died after the cut may have been born after it, too. The next one may have it.
+        let is_later = matches!(phase, Phase::Reported(at_ns) if !is_before(at_ns, cut));
         if !known.is_some_and(is_same) {
-            return Verdict::Over;
+            return if is_later { Verdict::Stays } else { Verdict::Over };
         }
         match phase {
-            Phase::Reported(at_ns) if at_ns + AGE_SLACK_NS < cut.at_ns => return Verdict::Released,
+            Phase::Reported(_) if !is_later => return Verdict::Released,
             Phase::Gone => return Verdict::Released,
             _ if cut.has_all => return Verdict::Released,
             // A release is seen at the process, or at the heir.
@@ -274,7 +281,7 @@ impl KernelAccounts {
             dying.phase = match (verdict, dying.phase) {
                 (Verdict::Perhaps, _) => Phase::Gone,
                 // It has run after the cut, so it will have a record, or be released.
-                (_, Phase::Reported(at_ns)) if at_ns + AGE_SLACK_NS >= cut.at_ns => Phase::Reported(at_ns),
+                (_, Phase::Reported(at_ns)) if !is_before(at_ns, cut) => Phase::Reported(at_ns),
                 _ => Phase::Zombie,
             };
             if dying.is_process && dying.start.is_none() {

@@ -369,6 +369,27 @@ fn a_process_that_dies_after_the_cut_stays_in_it() {
 }
 
 #[test]
+fn a_process_that_is_born_and_dies_after_the_cut_is_in_the_next() {
+    let child =
+        Told { start: Boottime::from_ns(9), dead: make!(Dead { accounting_parent: 1 }), ..alone(2, 700, 0) };
+    let mut accounts = KernelAccounts::default();
+    let (mut shares, mut growth) = (Vec::new(), Vec::new());
+    let mut close = |accounts: &mut KernelAccounts, told: &[Told], at_ns: u64, lives: bool| {
+        let cut = AccountCut { told, has_all: at_ns == 1_000_000, at_ns, capacity_ns: 0 };
+        accounts.weigh(&cut, |_, _| lives);
+        accounts.close(&cut, &mut shares, &mut growth);
+        shares.iter().map(|share| share.parts.total_ns()).sum::<u64>()
+    };
+    close(&mut accounts, &[alone(1, 0, 0)], 1_000_000, true);
+    accounts.report([2, 2], child.start, 2_500_000, true);
+    assert_eq!(close(&mut accounts, &[alone(1, 10, 0)], 2_000_000, true), 10);
+    // It is a zombie.
+    assert_eq!(close(&mut accounts, &[alone(1, 20, 0), child], 3_000_000, true), 710);
+    assert_eq!(close(&mut accounts, &[alone(1, 30, 700)], 4_000_000, false), 10);
+    assert_eq!((accounts.tasks(), accounts.dying()), (1, 0));
+}
+
+#[test]
 fn an_heir_that_was_read_too_early_owes_until_the_next_cut() {
     let child = Told { dead: make!(Dead { accounting_parent: 1 }), ..alone(2, 70_000, 0) };
     let mut accounts = KernelAccounts::default();
