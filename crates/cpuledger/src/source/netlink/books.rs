@@ -27,16 +27,13 @@ use super::listener::{Listener, Report};
 use super::socket::Failure;
 use super::{Netlink, exit_of, open};
 
+mod attempts;
 mod share_rows;
 
-/// How often a cut is taken again that does not fit: we lost the CPU in it, or tasks were released between its batches.
-const MOST_ATTEMPTS: usize = 6;
+use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, excess_limit_ns};
 
-/// What a cut may have too much for each CPU.
-const EXCESS_NS: i64 = 10_000;
-
-/// What parts of a cut may be less than nothing.
-const LACKING_NS: i64 = 10_000;
+/// For how long cuts are taken again only to see whether they agree.
+const LONGEST_TO_CONFIRM_NS: u64 = 50_000_000;
 
 /// Deaths that are remembered before those of short lives are forgotten, at least.
 const LEAST_DYING: usize = 1 << 16;
@@ -198,25 +195,43 @@ impl AccountBooks {
             let (cut, _) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
-            let (cut, fits) = self.take(false, online_cpus)?;
+            let (cut, fit) = self.take(false, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
-            if fits {
+            if fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Takes a cut, and weighs it, until its figures fit the time there was. Says whether they do.
-    fn take(&mut self, has_all: bool, online_cpus: u32) -> Result<(Cut, bool), Error> {
+    /// Takes a cut, and weighs it, until its figures are those of its instant. Says how they fit the time there was.
+    fn take(&mut self, has_all: bool, online_cpus: u32) -> Result<(Cut, Fit), Error> {
         if self.knows_too_many() {
             self.cookie = 0;
         }
-        let mut attempt = 1;
+        let (mut attempts, mut took_ns) = (Attempts::new(online_cpus), 0);
+        loop {
+            let mut cut = self.take_whole(has_all)?;
+            took_ns += cut.took_ns;
+            let fit = self.weigh(&mut cut, online_cpus);
+            let has_time = took_ns < LONGEST_TO_CONFIRM_NS;
+            if attempts.is_enough(fit, has_time && self.may_lack()) {
+                return Ok((cut, fit));
+            }
+        }
+    }
+
+    /// Whether a task may have been released between two batches of a cut, so that neither its own record nor that of its heir has its time.
+    fn may_lack(&self) -> bool {
+        !self.netlink.sees_exits() || !self.reported.is_empty()
+    }
+
+    /// Takes a cut, and reads the reports of those that have died by then. None of them was lost.
+    fn take_whole(&mut self, has_all: bool) -> Result<Cut, Error> {
         loop {
             let cookie = if has_all { 0 } else { self.cookie };
-            let mut cut = match self.take_once(cookie) {
+            let cut = match self.take_once(cookie) {
                 Err(Failure::Errno(Errno::EINVAL)) if cookie != 0 => {
                     self.refuse();
                     continue;
@@ -232,16 +247,16 @@ impl AccountBooks {
                     continue;
                 }
             }
-            self.tell(&mut cut);
-            let weighed = account_cut(&self.told, &cut, self.last_ns, online_cpus);
-            let Netlink { census, .. } = &self.netlink;
-            let fit = self.accounts.weigh(&weighed, |pid, tid| census.is_there(pid, tid));
-            let fits = is_good(fit, online_cpus);
-            if fits || attempt == MOST_ATTEMPTS {
-                return Ok((cut, fits));
-            }
-            attempt += 1;
+            return Ok(cut);
         }
+    }
+
+    /// How a cut fits. It is the one that [`AccountBooks::close`] takes over then.
+    fn weigh(&mut self, cut: &mut Cut, online_cpus: u32) -> Fit {
+        self.tell(cut);
+        let weighed = account_cut(&self.told, cut, self.last_ns, online_cpus);
+        let Netlink { census, .. } = &self.netlink;
+        self.accounts.weigh(&weighed, |pid, tid| census.is_there(pid, tid))
     }
 
     fn take_once(&mut self, cookie: u64) -> Result<Cut, Failure> {
@@ -342,10 +357,6 @@ fn is_of_kernel(figures: &Taskstats) -> bool {
 fn account_cut<'a>(told: &'a [Told], cut: &Cut, last_ns: u64, online_cpus: u32) -> AccountCut<'a> {
     let capacity_ns = cut.at_ns.saturating_sub(last_ns) * u64::from(online_cpus);
     AccountCut { told, has_all: cut.has_all, at_ns: cut.at_ns, capacity_ns }
-}
-
-fn is_good(fit: Fit, online_cpus: u32) -> bool {
-    fit.excess_ns <= EXCESS_NS * i64::from(online_cpus) && fit.lacking_ns <= LACKING_NS
 }
 
 fn told(figures: &Taskstats, place: u32) -> Option<Told> {
