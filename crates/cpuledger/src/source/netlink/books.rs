@@ -32,8 +32,8 @@ mod share_rows;
 
 use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, excess_limit_ns};
 
-/// For how long cuts are taken again only to see whether they agree.
-const LONGEST_TO_CONFIRM_NS: u64 = 50_000_000;
+/// How many records cuts have in all that are taken again only to see whether they agree.
+const MOST_TO_CONFIRM: usize = 1 << 14;
 
 /// Deaths that are remembered before those of short lives are forgotten, at least.
 const LEAST_DYING: usize = 1 << 16;
@@ -71,6 +71,8 @@ pub struct AccountBooks {
     missed: u64,
     /// Whether some were lost since the last cut of all tasks.
     has_lost_reports: bool,
+    /// Whether tasks may have reported their death before that cut, and not have been zombies by then. The next interval has all tasks once more.
+    may_have_dying: bool,
     /// Deaths to remember at most until short lives are forgotten.
     most_dying: usize,
     told: Vec<Told>,
@@ -99,6 +101,7 @@ impl AccountBooks {
             unidentified: 0,
             missed: 0,
             has_lost_reports: true,
+            may_have_dying: true,
             most_dying: LEAST_DYING,
             told: Vec::new(),
             shares: Vec::new(),
@@ -138,7 +141,8 @@ impl AccountBooks {
         if is_first {
             self.begin_books(online_cpus)?;
         }
-        let (cut, _) = self.take(wanted.all, online_cpus)?;
+        let has_all = wanted.all || (!is_first && std::mem::take(&mut self.may_have_dying));
+        let (cut, _) = self.take(has_all, online_cpus)?;
         let at_ns = cut.at_ns;
         let suspended_ns = machine::suspended_ns();
         self.netlink.known.suspensions.note(at_ns, suspended_ns);
@@ -183,6 +187,7 @@ impl AccountBooks {
         // Where the next one has all tasks, who is missing is seen.
         if cut.has_all && self.cookie != 0 && std::mem::take(&mut self.has_lost_reports) {
             self.find_zombies(cut);
+            self.may_have_dying = true;
         }
     }
 
@@ -210,13 +215,13 @@ impl AccountBooks {
         if self.knows_too_many() {
             self.cookie = 0;
         }
-        let (mut attempts, mut took_ns) = (Attempts::new(online_cpus), 0);
+        let (mut attempts, mut records) = (Attempts::new(online_cpus), 0);
         loop {
             let mut cut = self.take_whole(has_all)?;
-            took_ns += cut.took_ns;
+            records += cut.records.len();
             let fit = self.weigh(&mut cut, online_cpus);
-            let has_time = took_ns < LONGEST_TO_CONFIRM_NS;
-            if attempts.is_enough(fit, has_time && self.may_lack()) {
+            let is_short = records < MOST_TO_CONFIRM;
+            if attempts.is_enough(fit, is_short && self.may_lack()) {
                 return Ok((cut, fit));
             }
         }

@@ -59,7 +59,7 @@ pub struct Cut {
     /// CLOCK_MONOTONIC to which the runtimes refer.
     pub at_ns: u64,
     /// How long it took from then on.
-    pub took_ns: u64,
+    took_ns: u64,
     /// What asks for those that run from then on; 0: the kernel has no cookies.
     pub cookie: u64,
     /// Whether it has all tasks, not only those that ran.
