@@ -221,7 +221,8 @@ impl AccountBooks {
             records += cut.records.len();
             let fit = self.weigh(&mut cut, online_cpus);
             let is_short = records < MOST_TO_CONFIRM;
-            if attempts.is_enough(fit, is_short && self.may_lack()) {
+            let capacity_ns = cut.at_ns.saturating_sub(self.last_ns) * u64::from(online_cpus);
+            if attempts.is_enough(fit, capacity_ns, is_short && self.may_lack()) {
                 return Ok((cut, fit));
             }
         }
