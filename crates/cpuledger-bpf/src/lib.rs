@@ -33,7 +33,7 @@ pub use facts::{Fact, facts, own_file};
 pub use inspect::{Inspector, Wanted};
 pub use io_priority::{IoPriority, set_io_priority};
 pub use probe::has_atomics;
-pub use real_time::{come_in_real_time, share_cpus};
+pub use real_time::{come_in_real_time, inherits_sharing, share_cpus};
 pub use records::{Mechanism, Walked};
 pub use status::{Reads, StatusRecords, StatusWalker};
 pub use walk::{Extent, Request, Walker};

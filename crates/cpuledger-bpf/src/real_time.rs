@@ -23,6 +23,17 @@ pub fn share_cpus(is_inherited: bool) -> io::Result<()> {
     set_policy(libc::SCHED_OTHER | of_children(is_inherited), 0)
 }
 
+/// Whether what this thread starts inherits its priority, if this thread shares the CPUs by its nice value: so [`come_in_real_time`] and [`share_cpus`]
+/// leave that as it is. `None`: it has another policy.
+pub fn inherits_sharing() -> Option<bool> {
+    // SAFETY: the call takes a number, and says one.
+    match unsafe { libc::sched_getscheduler(0) } {
+        libc::SCHED_OTHER => Some(true),
+        policy if policy == libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK => Some(false),
+        _ => None,
+    }
+}
+
 fn of_children(is_inherited: bool) -> libc::c_int {
     if is_inherited { 0 } else { libc::SCHED_RESET_ON_FORK }
 }

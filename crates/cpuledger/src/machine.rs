@@ -8,7 +8,7 @@ use cpuledger_proc::machine::loadavg::parse_loadavg;
 use cpuledger_proc::number::alone;
 
 pub use cpuledger_bpf::threads::spawn_scoped;
-pub use cpuledger_bpf::{IoPriority, come_in_real_time, set_io_priority, share_cpus};
+pub use cpuledger_bpf::{IoPriority, come_in_real_time, inherits_sharing, set_io_priority, share_cpus};
 pub use cpuledger_client::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_client::cpus::online_cpus;
 pub use cpuledger_proc::machine::loadavg::Load;

@@ -30,7 +30,10 @@ use super::{Netlink, exit_of, open};
 mod attempts;
 mod share_rows;
 
-use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, excess_limit_ns};
+use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, Undisturbed, excess_limit_ns};
+
+/// How many records a cut may have to come before other tasks: they wait for some milliseconds at most.
+const MOST_UNDISTURBED: usize = 1 << 12;
 
 /// How many records cuts have in all that are taken again only to see whether they agree.
 const MOST_TO_CONFIRM: usize = 1 << 14;
@@ -191,8 +194,8 @@ impl AccountBooks {
         }
     }
 
-    /// Takes the cut of all tasks with which the books begin. Who is released between two batches of it may be in no record. That is seen when its heir
-    /// has got its time, at once: then it is done again.
+    /// Takes the cut of all tasks with which the books begin. Who is released between two batches of it may be in no record, or in its own and in that of
+    /// its heir. The next cut of all tasks shows that: then it is done again.
     fn begin_books(&mut self, online_cpus: u32) -> Result<(), Error> {
         for _ in 0..MOST_ATTEMPTS {
             self.accounts.begin_anew();
@@ -200,7 +203,7 @@ impl AccountBooks {
             let (cut, _) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
-            let (cut, fit) = self.take(false, online_cpus)?;
+            let (cut, fit) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
             if fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS {
@@ -237,14 +240,17 @@ impl AccountBooks {
     fn take_whole(&mut self, has_all: bool) -> Result<Cut, Error> {
         loop {
             let cookie = if has_all { 0 } else { self.cookie };
-            let cut = match self.take_once(cookie) {
+            let undisturbed = self.has_few(cookie).then(Undisturbed::begin);
+            let taken = self.take_once(cookie);
+            self.read_reports()?;
+            drop(undisturbed);
+            let cut = match taken {
                 Err(Failure::Errno(Errno::EINVAL)) if cookie != 0 => {
                     self.refuse();
                     continue;
                 }
                 taken => taken.map_err(open::failed)?,
             };
-            self.read_reports()?;
             let missed = self.netlink.listener.as_ref().map_or(0, Listener::missed);
             if std::mem::replace(&mut self.missed, missed) != missed {
                 self.has_lost_reports = true;
@@ -255,6 +261,16 @@ impl AccountBooks {
             }
             return Ok(cut);
         }
+    }
+
+    /// Whether a cut with this cookie is likely to have few records.
+    fn has_few(&self, cookie: u64) -> bool {
+        let records = if cookie == 0 {
+            machine::tasks().map_or(usize::MAX, |tasks| tasks as usize)
+        } else {
+            self.told.len()
+        };
+        records <= MOST_UNDISTURBED
     }
 
     /// How a cut fits. It is the one that [`AccountBooks::close`] takes over then.

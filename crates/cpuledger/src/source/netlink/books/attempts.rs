@@ -5,6 +5,7 @@
 //! lacks may hide in that.
 
 use crate::attribution::difference::kernel_accounts::Fit;
+use crate::machine;
 
 /// How often a cut is taken at most.
 pub(super) const MOST_ATTEMPTS: usize = 6;
@@ -21,6 +22,28 @@ pub(super) const LACKING_NS: i64 = 10_000;
 /// What a cut may have too much.
 pub(super) fn excess_limit_ns(online_cpus: u32) -> i64 {
     i64::from(online_cpus) * 10_000
+}
+
+/// While it lives, this thread runs before all that share the CPUs, if it may, and has no other policy already: who loses the CPU in a cut has tasks
+/// released meanwhile.
+pub(super) struct Undisturbed {
+    is_inherited: Option<bool>,
+}
+
+impl Undisturbed {
+    pub(super) fn begin() -> Undisturbed {
+        let may = |is_inherited: &bool| machine::come_in_real_time(*is_inherited).is_ok();
+        Undisturbed { is_inherited: machine::inherits_sharing().filter(may) }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        if let Some(is_inherited) = self.is_inherited {
+            // What it had before is never refused.
+            _ = machine::share_cpus(is_inherited);
+        }
+    }
 }
 
 /// The cuts that were taken for one interval.
