@@ -23,8 +23,8 @@ pub fn share_cpus(is_inherited: bool) -> io::Result<()> {
     set_policy(libc::SCHED_OTHER | of_children(is_inherited), 0)
 }
 
-/// Whether what this thread starts inherits its priority, if this thread shares the CPUs by its nice value: so [`come_in_real_time`] and [`share_cpus`]
-/// leave that as it is. `None`: it has another policy.
+/// Whether what this thread starts inherits its policy, if that is SCHED_OTHER, by which tasks share the CPUs; `None`: it has another policy.
+/// [`come_in_real_time`] and [`share_cpus`] take it to leave that as it is.
 pub fn inherits_sharing() -> Option<bool> {
     // SAFETY: the call takes a number, and says one.
     match unsafe { libc::sched_getscheduler(0) } {

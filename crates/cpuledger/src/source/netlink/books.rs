@@ -32,10 +32,10 @@ mod share_rows;
 
 use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, Undisturbed, excess_limit_ns};
 
-/// How many records a cut may have to come before other tasks: they wait for some milliseconds at most.
+/// How many records a cut may be expected to have to come before other tasks, which wait for some milliseconds as a rule.
 const MOST_UNDISTURBED: usize = 1 << 12;
 
-/// How many records cuts have in all that are taken again only to see whether they agree.
+/// Once the cuts for an interval have this many records in all, none is taken only for confirmation.
 const MOST_TO_CONFIRM: usize = 1 << 14;
 
 /// Deaths that are remembered before those of short lives are forgotten, at least.
@@ -74,7 +74,7 @@ pub struct AccountBooks {
     missed: u64,
     /// Whether some were lost since the last cut of all tasks.
     has_lost_reports: bool,
-    /// Whether tasks may have reported their death before that cut, and not have been zombies by then. The next interval has all tasks once more.
+    /// Whether a task whose report we missed may have been exiting at that cut, not yet a zombie. The next interval has all tasks once more.
     may_have_dying: bool,
     /// Deaths to remember at most until short lives are forgotten.
     most_dying: usize,
@@ -104,7 +104,7 @@ impl AccountBooks {
             unidentified: 0,
             missed: 0,
             has_lost_reports: true,
-            may_have_dying: true,
+            may_have_dying: false,
             most_dying: LEAST_DYING,
             told: Vec::new(),
             shares: Vec::new(),
@@ -141,11 +141,10 @@ impl AccountBooks {
         self.read_reports()?;
         let online_cpus = machine::online_cpus();
         let is_first = self.last_ns == 0;
-        if is_first {
-            self.begin_books(online_cpus)?;
-        }
-        let has_all = wanted.all || (!is_first && std::mem::take(&mut self.may_have_dying));
-        let (cut, _) = self.take(has_all, online_cpus)?;
+        let cut = match is_first {
+            true => self.begin_books(online_cpus)?,
+            false => self.take(wanted.all || self.may_have_dying, online_cpus)?.0,
+        };
         let at_ns = cut.at_ns;
         let suspended_ns = machine::suspended_ns();
         self.netlink.known.suspensions.note(at_ns, suspended_ns);
@@ -164,10 +163,8 @@ impl AccountBooks {
             missed_exits: self.netlink.listener.as_mut().map_or(0, Listener::take_missed),
         }));
         self.tell_exits(at_ns, is_first, into);
-        self.close(&cut, online_cpus);
-        if is_first {
-            self.note_first(&cut);
-        } else {
+        if !is_first {
+            self.close(&cut, online_cpus);
             let window = Window { first_ns: at_ns, last_ns: machine::monotonic_ns() };
             self.make_rows(&cut, window, wanted, into)?;
         }
@@ -188,29 +185,31 @@ impl AccountBooks {
         self.last_ns = cut.at_ns;
         self.cookie = if self.asks_for_what_ran() { cut.cookie } else { 0 };
         // Where the next one has all tasks, who is missing is seen.
-        if cut.has_all && self.cookie != 0 && std::mem::take(&mut self.has_lost_reports) {
+        if cut.has_all && self.cookie != 0 && (self.has_lost_reports || self.may_have_dying) {
             self.find_zombies(cut);
-            self.may_have_dying = true;
+            self.may_have_dying = std::mem::take(&mut self.has_lost_reports);
         }
     }
 
-    /// Takes the cut of all tasks with which the books begin. Who is released between two batches of it may be in no record, or in its own and in that of
-    /// its heir. The next cut of all tasks shows that: then it is done again.
-    fn begin_books(&mut self, online_cpus: u32) -> Result<(), Error> {
-        for _ in 0..MOST_ATTEMPTS {
+    /// Takes the cut with which the books begin, and closes it. Who is released between two batches of a cut may be in no record, or in its own and in
+    /// that of its heir. The next cut of all tasks shows that, so there are two, and two more where they do not fit.
+    fn begin_books(&mut self, online_cpus: u32) -> Result<Cut, Error> {
+        let mut round = 1;
+        loop {
             self.accounts.begin_anew();
             (self.last_ns, self.cookie, self.has_lost_reports) = (0, 0, true);
             let (cut, _) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
-            self.note_first(&cut);
             let (cut, fit) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
-            if fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS {
-                break;
+            let fits = fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS;
+            if fits || round == MOST_ATTEMPTS || cut.records.len() > MOST_TO_CONFIRM {
+                self.may_have_dying = true;
+                return Ok(cut);
             }
+            round += 1;
         }
-        Ok(())
     }
 
     /// Takes a cut, and weighs it, until its figures are those of its instant. Says how they fit the time there was.
@@ -233,7 +232,8 @@ impl AccountBooks {
 
     /// Whether a task may have been released between two batches of a cut, so that neither its own record nor that of its heir has its time.
     fn may_lack(&self) -> bool {
-        !self.netlink.sees_exits() || !self.reported.is_empty()
+        let is_begun = self.last_ns != 0;
+        is_begun && (!self.netlink.sees_exits() || !self.reported.is_empty() || self.accounts.dying() > 0)
     }
 
     /// Takes a cut, and reads the reports of those that have died by then. None of them was lost.
@@ -242,8 +242,8 @@ impl AccountBooks {
             let cookie = if has_all { 0 } else { self.cookie };
             let undisturbed = self.has_few(cookie).then(Undisturbed::begin);
             let taken = self.take_once(cookie);
-            self.read_reports()?;
             drop(undisturbed);
+            self.read_reports()?;
             let cut = match taken {
                 Err(Failure::Errno(Errno::EINVAL)) if cookie != 0 => {
                     self.refuse();

@@ -195,21 +195,28 @@ impl KernelAccounts {
         for index in 0..self.verdicts.tasks.len() {
             self.give_to_process(self.verdicts.tasks[index], false);
         }
+        let certain = [self.verdicts.processes.len(), self.verdicts.tasks.len()];
         for index in 0..self.dying.len() {
             if self.verdicts.of_dying[index] != Verdict::Perhaps {
                 continue;
             }
             let Dying { tid, pid, is_process, .. } = self.dying[index];
-            let fits =
-                if is_process { self.give_to_heir(pid, true) } else { self.give_to_process(tid, true) };
+            // A zombie that was found, and the report of its last thread, are two of one process.
+            let Verdicts { processes, tasks, .. } = &self.verdicts;
+            let taken = if is_process { &processes[certain[0]..] } else { &tasks[certain[1]..] };
+            let is_taken = taken.contains(&tid);
+            let fits = is_taken
+                || if is_process { self.give_to_heir(pid, true) } else { self.give_to_process(tid, true) };
             if fits {
                 self.verdicts.of_dying[index] = Verdict::Released;
+            }
+            if fits && !is_taken {
                 if is_process { self.verdicts.processes.push(pid) } else { self.verdicts.tasks.push(tid) }
             }
         }
     }
 
-    /// Those that are missing, or whose number is another's, need no look at what their heirs have got. What they had is taken from it once.
+    /// For the missing and the replaced, what the heir has got is not asked: what they had is taken from it once.
     fn settle_missing(&mut self) {
         let Verdicts { of_dying, tasks, processes } = &mut self.verdicts;
         for (verdict, dying) in of_dying.iter_mut().zip(&self.dying) {

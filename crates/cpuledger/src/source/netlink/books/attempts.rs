@@ -1,8 +1,7 @@
 //! When a cut is good enough, or has to be taken again.
 //!
-//! The kernel reads the records of a cut in batches, while tasks run and are released. What a cut has too much or too little by that differs from
-//! one to the next, so two that agree about the idle time since the last interval have neither. Where CPUs idle they cannot agree, and what a cut
-//! lacks may hide in that.
+//! The kernel reads the records of a cut in batches, while tasks run and are released. The surplus or shortfall differs from cut to cut, so two that
+//! agree about the idle time since the last interval have neither. Where CPUs idle, idle time grows between cuts, and can hide a shortfall.
 
 use crate::attribution::difference::kernel_accounts::Fit;
 use crate::machine;
@@ -10,11 +9,8 @@ use crate::machine;
 /// How often a cut is taken at most.
 pub(super) const MOST_ATTEMPTS: usize = 6;
 
-/// How often a cut is taken where CPUs idle.
-const ENOUGH_WHERE_IDLE: usize = 3;
-
-/// The part of the time there was from which CPUs idle: less may be what cuts lack.
-const IDLE_PART: i64 = 200;
+/// Where more than this part of the capacity is idle, cuts cannot agree, and none is taken for that.
+const IDLE_PART: i64 = 10;
 
 /// What parts of a cut may be less than nothing.
 pub(super) const LACKING_NS: i64 = 10_000;
@@ -24,15 +20,16 @@ pub(super) fn excess_limit_ns(online_cpus: u32) -> i64 {
     i64::from(online_cpus) * 10_000
 }
 
-/// While it lives, this thread runs before all that share the CPUs, if it may, and has no other policy already: who loses the CPU in a cut has tasks
-/// released meanwhile.
+/// While it lives, this thread runs before all that share the CPUs, if it may, and nobody has made it run after others: if we lose the CPU during a cut,
+/// tasks are released meanwhile.
 pub(super) struct Undisturbed {
     is_inherited: Option<bool>,
 }
 
 impl Undisturbed {
     pub(super) fn begin() -> Undisturbed {
-        let may = |is_inherited: &bool| machine::come_in_real_time(*is_inherited).is_ok();
+        let is_nice = rustix::process::getpriority_process(None).is_ok_and(|nice| nice > 0);
+        let may = |is_inherited: &bool| !is_nice && machine::come_in_real_time(*is_inherited).is_ok();
         Undisturbed { is_inherited: machine::inherits_sharing().filter(may) }
     }
 }
@@ -50,27 +47,31 @@ impl Drop for Undisturbed {
 #[derive(Debug)]
 pub(super) struct Attempts {
     limit_ns: i64,
-    /// What each had too much.
-    excesses_ns: Vec<i64>,
+    /// How each fits, and the capacity since the last interval.
+    taken: Vec<(Fit, i64)>,
 }
 
 impl Attempts {
     pub(super) fn new(online_cpus: u32) -> Attempts {
-        Attempts { limit_ns: excess_limit_ns(online_cpus), excesses_ns: Vec::with_capacity(MOST_ATTEMPTS) }
+        Attempts { limit_ns: excess_limit_ns(online_cpus), taken: Vec::with_capacity(MOST_ATTEMPTS) }
     }
 
-    /// Whether this cut, the next one, is taken. `capacity_ns`: the time there was. `may_lack`: it may lack the time of the dead, so another has to
-    /// agree.
+    /// Whether to keep this cut, the next one. `may_lack`: it may lack the time of the dead, so another has to agree.
     pub(super) fn is_enough(&mut self, fit: Fit, capacity_ns: u64, may_lack: bool) -> bool {
-        let Fit { excess_ns, lacking_ns } = fit;
-        let is_close = |other_ns: &i64| (excess_ns - other_ns).abs() <= self.limit_ns;
-        // What they agree about may be too much: the interval before lacked it.
-        let agrees = self.excesses_ns.iter().any(is_close);
-        self.excesses_ns.push(excess_ns);
-        let is_idle = self.excesses_ns.len() >= ENOUGH_WHERE_IDLE
-            && excess_ns <= -(capacity_ns.cast_signed() / IDLE_PART).max(self.limit_ns);
-        let is_good = agrees || is_idle || (excess_ns <= self.limit_ns && !may_lack);
-        self.excesses_ns.len() == MOST_ATTEMPTS || (is_good && lacking_ns <= LACKING_NS)
+        let capacity_ns = capacity_ns.cast_signed();
+        // What they agree about may be too much, or too little: the interval before lacked it, or had it.
+        let agrees = self.taken.iter().any(|(earlier, earlier_ns)| {
+            let passed_ns = capacity_ns - earlier_ns;
+            let idle_ns =
+                i128::from(fit.excess_ns.min(0)) * i128::from(passed_ns) / i128::from(capacity_ns.max(1));
+            let grown_ns = i128::from(fit.excess_ns - earlier.excess_ns) - idle_ns;
+            grown_ns.abs() <= i128::from(self.limit_ns)
+                && (fit.lacking_ns - earlier.lacking_ns).abs() <= LACKING_NS
+        });
+        self.taken.push((fit, capacity_ns));
+        let is_idle = fit.excess_ns < -capacity_ns / IDLE_PART;
+        let fits = fit.excess_ns <= self.limit_ns && fit.lacking_ns <= LACKING_NS;
+        agrees || (fits && (is_idle || !may_lack)) || self.taken.len() == MOST_ATTEMPTS
     }
 }
 
@@ -110,16 +111,28 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_machine_is_not_asked_for_long() {
-        assert_eq!(taken(true, &[-100_000, -100_100, -100_200]), ENOUGH_WHERE_IDLE);
-        assert_eq!(taken(true, &[-100_000, -100_010]), 2);
+    fn an_idle_machine_is_asked_once() {
+        assert_eq!(taken(true, &[-500_000]), 1);
+    }
+
+    /// A part that idles is expected to idle on.
+    #[test]
+    fn idle_time_grows_between_cuts() {
+        let mut attempts = Attempts::new(2);
+        let fit = |excess_ns| Fit { excess_ns, lacking_ns: 0 };
+        assert!(!attempts.is_enough(fit(-20_000_000), 2_000_000_000, true));
+        assert!(attempts.is_enough(fit(-21_000_000), 2_100_000_000, true));
     }
 
     #[test]
     fn parts_below_nothing_are_taken_again() {
-        let mut attempts = Attempts::new(2);
-        let fit = |lacking_ns| Fit { excess_ns: 0, lacking_ns };
-        let enough = [70_000, 70_000, 0].map(|ns| attempts.is_enough(fit(ns), CAPACITY_NS, false));
-        assert_eq!(enough, [false, false, true]);
+        let enough = |lacking: &[i64]| {
+            let mut attempts = Attempts::new(2);
+            let fits = lacking.iter().map(|&lacking_ns| Fit { excess_ns: 0, lacking_ns });
+            1 + fits.take_while(|fit| !attempts.is_enough(*fit, CAPACITY_NS, false)).count()
+        };
+        assert_eq!(enough(&[70_000, 0]), 2);
+        // All have it: the interval before had too much.
+        assert_eq!(enough(&[70_000, 300_000, 70_000]), 3);
     }
 }
