@@ -232,8 +232,9 @@ impl AccountBooks {
 
     /// Whether a task may have been released between two batches of a cut, so that neither its own record nor that of its heir has its time.
     fn may_lack(&self) -> bool {
-        let is_begun = self.last_ns != 0;
-        is_begun && (!self.netlink.sees_exits() || !self.reported.is_empty() || self.accounts.dying() > 0)
+        let have_died = !self.reported.is_empty() || self.accounts.dying() > 0;
+        // The first has nothing before it.
+        self.last_ns != 0 && (have_died || self.may_have_dying || !self.netlink.sees_exits())
     }
 
     /// Takes a cut, and reads the reports of those that have died by then. None of them was lost.
