@@ -184,9 +184,11 @@ impl AccountBooks {
         self.accounts.close(&weighed, &mut self.shares, &mut self.grown);
         self.last_ns = cut.at_ns;
         self.cookie = if self.asks_for_what_ran() { cut.cookie } else { 0 };
-        // Where the next one has all tasks, who is missing is seen.
-        if cut.has_all && self.cookie != 0 && (self.has_lost_reports || self.may_have_dying) {
-            self.find_zombies(cut);
+        if cut.has_all && (self.has_lost_reports || self.may_have_dying) {
+            // Where the next one has all tasks, who is missing is seen.
+            if self.cookie != 0 {
+                self.find_zombies(cut);
+            }
             self.may_have_dying = std::mem::take(&mut self.has_lost_reports);
         }
     }
