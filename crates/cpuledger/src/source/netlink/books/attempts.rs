@@ -1,8 +1,8 @@
 //! When a cut is good enough, or has to be taken again.
 //!
-//! The kernel reads the records of a cut in batches, while tasks run and are released. The surplus or shortfall differs from cut to cut, so two that
-//! agree about the idle time since the last interval have neither, nor has one without idle time. Where CPUs idle, idle time grows between cuts, and can
-//! hide a shortfall.
+//! The kernel reads the records of a cut in batches, while tasks run and are released. The surplus or shortfall differs from cut to cut, so three that
+//! agree about the idle time since the last interval have neither, nor has one without idle time. Where CPUs idle, idle time grows between cuts, and
+//! can hide a shortfall.
 
 use crate::attribution::difference::kernel_accounts::Fit;
 use crate::machine;
@@ -61,7 +61,7 @@ impl Attempts {
     pub(super) fn is_enough(&mut self, fit: Fit, capacity_ns: u64, may_lack: bool) -> bool {
         let capacity_ns = capacity_ns.cast_signed();
         // What they agree about may be too much, or too little: the interval before lacked it, or had it.
-        let agrees = self.taken.iter().any(|(earlier, earlier_ns)| {
+        let agrees = |(earlier, earlier_ns): &&(Fit, i64)| {
             let passed_ns = capacity_ns - earlier_ns;
             let idle_ns =
                 i128::from(fit.excess_ns.min(0)) * i128::from(passed_ns) / i128::from(capacity_ns.max(1));
@@ -69,12 +69,15 @@ impl Attempts {
                 (i128::from(self.limit_ns), i128::from(fit.excess_ns - earlier.excess_ns));
             (idle_ns - limit_ns..=limit_ns).contains(&grown_ns)
                 && (fit.lacking_ns - earlier.lacking_ns).abs() <= LACKING_NS
-        });
+        };
+        let is_busy = fit.excess_ns >= -self.limit_ns;
+        // Short lives are alike: two cuts may lack the same.
+        let needed = if is_busy { 1 } else { 2 };
+        let agree = self.taken.iter().filter(agrees).count() >= needed;
         self.taken.push((fit, capacity_ns));
         let is_idle = fit.excess_ns < -capacity_ns / IDLE_PART;
-        let is_busy = fit.excess_ns >= -self.limit_ns;
         let fits = fit.excess_ns <= self.limit_ns && fit.lacking_ns <= LACKING_NS;
-        agrees || (fits && (is_idle || is_busy || !may_lack)) || self.taken.len() == MOST_ATTEMPTS
+        agree || (fits && (is_idle || is_busy || !may_lack)) || self.taken.len() == MOST_ATTEMPTS
     }
 }
 
@@ -110,9 +113,10 @@ mod tests {
     fn a_busy_machine_shows_what_a_cut_lacks() {
         assert_eq!(taken(true, &[-1]), 1);
         assert_eq!(taken(true, &[-342, -193, 0]), 3);
+        assert_eq!(taken(true, &[-105, -105, 0]), 3);
         assert_eq!(taken(true, &[106, -143, 107]), 3);
         // All have it: the interval before had too much.
-        assert_eq!(taken(true, &[-488, -487]), 2);
+        assert_eq!(taken(true, &[-488, -487, -105, -488]), 4);
     }
 
     #[test]
@@ -126,11 +130,13 @@ mod tests {
         let mut attempts = Attempts::new(2);
         let fit = |excess_ns| Fit { excess_ns, lacking_ns: 0 };
         assert!(!attempts.is_enough(fit(-20_000_000), 2_000_000_000, true));
+        assert!(!attempts.is_enough(fit(-20_500_000), 2_050_000_000, true));
         assert!(attempts.is_enough(fit(-21_000_000), 2_100_000_000, true));
         // It need not, where the interval before had too much.
         let mut attempts = Attempts::new(2);
         assert!(!attempts.is_enough(fit(-488_000), 2_000_000_000, true));
-        assert!(attempts.is_enough(fit(-487_000), 2_400_000_000, true));
+        assert!(!attempts.is_enough(fit(-487_000), 2_400_000_000, true));
+        assert!(attempts.is_enough(fit(-488_000), 2_800_000_000, true));
     }
 
     #[test]
