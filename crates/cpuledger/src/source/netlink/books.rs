@@ -30,7 +30,7 @@ use super::{Netlink, exit_of, open};
 mod attempts;
 mod share_rows;
 
-use attempts::{Attempts, LACKING_NS, MOST_ATTEMPTS, Undisturbed, excess_limit_ns};
+use attempts::{Attempts, MOST_ATTEMPTS, Undisturbed, fits};
 
 /// How many records a cut may be expected to have to come before other tasks, which wait for some milliseconds as a rule.
 const MOST_UNDISTURBED: usize = 1 << 12;
@@ -205,8 +205,7 @@ impl AccountBooks {
             let (cut, fit) = self.take(true, online_cpus)?;
             self.close(&cut, online_cpus);
             self.note_first(&cut);
-            let fits = fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS;
-            if fits || round == MOST_ATTEMPTS || cut.records.len() > MOST_TO_CONFIRM {
+            if fits(fit, online_cpus) || round == MOST_ATTEMPTS || cut.records.len() > MOST_TO_CONFIRM {
                 self.may_have_dying = true;
                 return Ok(cut);
             }

@@ -187,7 +187,6 @@ impl KernelAccounts {
         self.verdicts.processes.dedup();
         self.verdicts.tasks.sort_unstable();
         self.verdicts.tasks.dedup();
-        self.settle_missing();
         self.end_released(cut.at_ns);
         for index in 0..self.verdicts.processes.len() {
             self.give_to_heir(self.verdicts.processes[index], false);
@@ -201,10 +200,11 @@ impl KernelAccounts {
                 continue;
             }
             let Dying { tid, pid, is_process, .. } = self.dying[index];
-            // A zombie that was found, and the report of its last thread, are two of one process.
+            // It is missing, or its number is another's; or it was found as a zombie, and its last thread has reported.
             let Verdicts { processes, tasks, .. } = &self.verdicts;
-            let taken = if is_process { &processes[certain[0]..] } else { &tasks[certain[1]..] };
-            let is_taken = taken.contains(&tid);
+            let (released, certain) = if is_process { (processes, certain[0]) } else { (tasks, certain[1]) };
+            let (certain, perhaps) = released.split_at(certain);
+            let is_taken = certain.binary_search(&tid).is_ok() || perhaps.contains(&tid);
             let fits = is_taken
                 || if is_process { self.give_to_heir(pid, true) } else { self.give_to_process(tid, true) };
             if fits {
@@ -212,17 +212,6 @@ impl KernelAccounts {
             }
             if fits && !is_taken {
                 if is_process { self.verdicts.processes.push(pid) } else { self.verdicts.tasks.push(tid) }
-            }
-        }
-    }
-
-    /// For the missing and the replaced, what the heir has got is not asked: what they had is taken from it once.
-    fn settle_missing(&mut self) {
-        let Verdicts { of_dying, tasks, processes } = &mut self.verdicts;
-        for (verdict, dying) in of_dying.iter_mut().zip(&self.dying) {
-            let released = if dying.is_process { &*processes } else { &*tasks };
-            if *verdict == Verdict::Perhaps && released.binary_search(&dying.tid).is_ok() {
-                *verdict = Verdict::Released;
             }
         }
     }

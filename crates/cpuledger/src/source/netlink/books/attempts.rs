@@ -14,11 +14,16 @@ pub(super) const MOST_ATTEMPTS: usize = 8;
 const IDLE_PART: i64 = 10;
 
 /// What parts of a cut may be less than nothing.
-pub(super) const LACKING_NS: i64 = 10_000;
+const LACKING_NS: i64 = 10_000;
 
 /// What a cut may have too much.
-pub(super) fn excess_limit_ns(online_cpus: u32) -> i64 {
+fn excess_limit_ns(online_cpus: u32) -> i64 {
     i64::from(online_cpus) * 10_000
+}
+
+/// Whether a cut has not too much, nor parts that are less than nothing.
+pub(super) fn fits(fit: Fit, online_cpus: u32) -> bool {
+    fit.excess_ns <= excess_limit_ns(online_cpus) && fit.lacking_ns <= LACKING_NS
 }
 
 /// While it lives, this thread runs before all that share the CPUs, if it may, and nobody has made it run after others: if we lose the CPU during a cut,
@@ -47,36 +52,36 @@ impl Drop for Undisturbed {
 /// The cuts that were taken for one interval.
 #[derive(Debug)]
 pub(super) struct Attempts {
-    limit_ns: i64,
+    online_cpus: u32,
     /// How each fits, and the capacity since the last interval.
     taken: Vec<(Fit, i64)>,
 }
 
 impl Attempts {
     pub(super) fn new(online_cpus: u32) -> Attempts {
-        Attempts { limit_ns: excess_limit_ns(online_cpus), taken: Vec::with_capacity(MOST_ATTEMPTS) }
+        Attempts { online_cpus, taken: Vec::with_capacity(MOST_ATTEMPTS) }
     }
 
     /// Whether to keep this cut, the next one. `may_lack`: it may lack the time of the dead, so another has to agree.
     pub(super) fn is_enough(&mut self, fit: Fit, capacity_ns: u64, may_lack: bool) -> bool {
-        let capacity_ns = capacity_ns.cast_signed();
+        let (capacity_ns, limit_ns) = (capacity_ns.cast_signed(), excess_limit_ns(self.online_cpus));
         // What they agree about may be too much, or too little: the interval before lacked it, or had it.
         let agrees = |(earlier, earlier_ns): &&(Fit, i64)| {
             let passed_ns = capacity_ns - earlier_ns;
             let idle_ns =
                 i128::from(fit.excess_ns.min(0)) * i128::from(passed_ns) / i128::from(capacity_ns.max(1));
-            let (limit_ns, grown_ns) =
-                (i128::from(self.limit_ns), i128::from(fit.excess_ns - earlier.excess_ns));
+            let (limit_ns, grown_ns) = (i128::from(limit_ns), i128::from(fit.excess_ns - earlier.excess_ns));
             (idle_ns - limit_ns..=limit_ns).contains(&grown_ns)
                 && (fit.lacking_ns - earlier.lacking_ns).abs() <= LACKING_NS
         };
         // Short lives are alike: two cuts may lack the same, or have the same too much.
         let agree = self.taken.iter().filter(agrees).count() >= 2;
         self.taken.push((fit, capacity_ns));
-        let is_busy = fit.excess_ns >= -self.limit_ns;
+        let is_busy = fit.excess_ns >= -limit_ns;
         let is_idle = fit.excess_ns < -capacity_ns / IDLE_PART;
-        let fits = fit.excess_ns <= self.limit_ns && fit.lacking_ns <= LACKING_NS;
-        agree || (fits && (is_idle || is_busy || !may_lack)) || self.taken.len() == MOST_ATTEMPTS
+        agree
+            || (fits(fit, self.online_cpus) && (is_idle || is_busy || !may_lack))
+            || self.taken.len() == MOST_ATTEMPTS
     }
 }
 
